@@ -1,0 +1,20 @@
+/* The table of all kernels of one ISA. Every row of every table gives the same bytes in every ISA (docs/adding-a-kernel.md).
+ *
+ * A kernel works on raw pointers: it knows no tensor, allocates nothing, keeps no state and cannot fail; shapes are checked
+ * by its caller. */
+#ifndef HKI_KERNELS_KERNELS_H
+#define HKI_KERNELS_KERNELS_H
+
+#include "base/system.h"
+#include "kernels/vector_math.h"
+
+typedef struct hkk_kernels {
+    hki_isa isa;
+    const hkk_vector_math_kernels *vector_math;
+} hkk_kernels;
+
+/** Returns the kernels of an ISA. The caller has made sure that this machine supports it (hki_isa_choose); an ISA this build
+ * has no kernels for gives those of plain C. */
+const hkk_kernels *hkk_kernels_get(hki_isa isa);
+
+#endif

@@ -1,0 +1,3 @@
+/* The vector_math family for AVX2 and FMA. */
+#include "kernels/x86/lanes_avx2.h"
+#include "kernels/vector_math.inl"
