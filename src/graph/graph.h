@@ -96,6 +96,9 @@ const float *hki_attribute_floats(const hk_node *node, const char *name, int64_t
 /** Sets (replaces or adds) an attribute of a node; copies into the graph's arena. */
 hk_status hki_attribute_set(hk_node *node, const hk_attribute *attribute) HK_MUST_USE;
 /** Copies attributes into an arena (tensors are shared, graphs belong to the arena's graph). */
-hk_status hki_attributes_copy(hk_attribute **out, hki_arena *arena, int count, const hk_attribute *attributes) HK_MUST_USE;
+hk_status hki_attributes_copy(hk_attribute **out, hki_arena *arena, int count,
+                              const hk_attribute *attributes) HK_MUST_USE;
+/** Lets go of the tensors and graphs that copied attributes hold. */
+void hki_attributes_free(int count, hk_attribute *attributes);
 
 #endif
