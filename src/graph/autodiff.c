@@ -73,11 +73,14 @@ hk_status hki_node_expand(hk_node *node)
         if (!status)
             status = hki_value_rename(made[i], name);
     }
-    hki_free(made);
-    if (!status)
-        hki_graph_remove(node);
-    else
+    if (status) {
         status = hki_error_context(status, HKI_NODE_FORMAT, HKI_NODE_ARGUMENTS(node));
+    } else {
+        hki_graph_remove(node);
+        for (int i = 0; i < node->output_count; i++)
+            node->outputs[i] = made[i]; /* for who holds the node: an eager graph hands its outputs out */
+    }
+    hki_free(made);
     return status;
 }
 

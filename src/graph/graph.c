@@ -36,6 +36,8 @@ void hk_graph_free(hk_graph *graph)
         hki_attributes_free(node->attribute_count, node->attributes);
     for (int i = 0; i < graph->value_count; i++)
         hk_tensor_free(graph->values[i]->tensor);
+    if (graph->observer_free)
+        graph->observer_free(graph->observer_context);
     hk_status_free(graph->failure);
     hki_names_free(graph->names);
     hki_free(graph->values);

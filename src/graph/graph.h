@@ -65,6 +65,7 @@ struct hk_graph {
     hk_node *insert_before; /* where new nodes go; NULL: at the end */
     hki_node_observer *observer;
     void *observer_context;
+    void (*observer_free)(void *context); /* lets go of observer_context with the graph */
 };
 
 /** Adds a value without producer or tensor. A NULL or taken name is replaced by a fresh one derived from it. NULL on failure (see hk_graph_status). */

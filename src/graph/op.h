@@ -222,7 +222,7 @@ int hki_op_count(void);
 /** Checks arity, types and attributes of a node and infers its output types into `out` (output_count of them). `data` as in hki_infer, may be NULL. */
 hk_status hki_node_infer(hki_type *out, const hk_node *node, const hki_type *const *in,
                          const hk_tensor *const *data) HK_MUST_USE;
-/** Replaces a node by the body that its operator's expand rule builds, and removes it. */
+/** Replaces a node by the body that its operator's expand rule builds, and removes it. node->outputs then are the new values. */
 hk_status hki_node_expand(hk_node *node) HK_MUST_USE;
 /** "node 'conv1' (Conv)": for contexts of errors. */
 #define HKI_NODE_FORMAT "node '%s' (%s)"
