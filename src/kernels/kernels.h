@@ -6,10 +6,12 @@
 #define HKI_KERNELS_KERNELS_H
 
 #include "base/system.h"
+#include "kernels/gemm.h"
 #include "kernels/vector_math.h"
 
 typedef struct hkk_kernels {
     hki_isa isa;
+    const hkk_gemm_kernels *gemm;
     const hkk_vector_math_kernels *vector_math;
 } hkk_kernels;
 

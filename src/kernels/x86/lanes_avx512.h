@@ -5,6 +5,7 @@
 #include <immintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define HKK_ISA_AVX512 1
 #define HKK_NAME(name) name##__avx512

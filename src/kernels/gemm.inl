@@ -1,0 +1,154 @@
+/* The matrix product over tiles; compiled once per ISA. Contract: kernels/gemm.h. */
+#include "kernels/gemm_tile.inl"
+
+static int64_t minimum(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Copies A[rows, k_begin .. k_begin + K) into scratch so that rows lie at `*row_stride` and elements at `*step`. */
+static void HKK_NAME(copy_a)(float *out, const hkk_gemm *g, int64_t row_begin, int64_t rows, int64_t k_begin, int64_t K)
+{
+    const float *a = g->a + row_begin * g->a_row + k_begin * g->a_step;
+    if (g->a_step == 1) { /* rows, spread over the sets of the cache */
+        for (int64_t i = 0; i < rows; i++)
+            memcpy(out + i * (g->block_k + 16), a + i * g->a_row, (size_t)K * sizeof(float));
+        return;
+    }
+    for (int64_t strip = 0; strip < rows; strip += HKK_TILE_ROWS) { /* strips of 12 rows, k-major */
+        int64_t n = minimum(rows - strip, HKK_TILE_ROWS);
+        float *to = out + strip * g->block_k;
+        const float *from = a + strip * g->a_row;
+        for (int64_t k = 0; k < K; k++, to += HKK_TILE_ROWS, from += g->a_step)
+            if (n == HKK_TILE_ROWS && g->a_row == 1) {
+                memcpy(to, from, HKK_TILE_ROWS * sizeof(float));
+            } else {
+                for (int64_t i = 0; i < n; i++)
+                    to[i] = from[i * g->a_row];
+            }
+    }
+}
+
+/* Points the rows of a tile at A, in place or in its copy. */
+static int64_t HKK_NAME(point_a)(const float **a, const hkk_gemm *g, const float *copy, int64_t row_begin, int64_t row, int64_t rows,
+                                 int64_t k_begin)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        if (!g->copy_a)
+            a[i] = g->a + (row_begin + row + i) * g->a_row + k_begin * g->a_step;
+        else if (g->a_step == 1)
+            a[i] = copy + (row + i) * (g->block_k + 16);
+        else
+            a[i] = copy + row * g->block_k + i;
+    }
+    return g->copy_a && g->a_step != 1 ? HKK_TILE_ROWS : g->a_step;
+}
+
+/* Points a tile at B's columns from `column` on. A last, narrow piece of an unpacked B is copied, as tiles read whole vectors. */
+static void HKK_NAME(point_b)(hkk_gemm_tile *t, const hkk_gemm *g, float *copy, int64_t column, int64_t k_begin)
+{
+    if (!g->b_unpacked) {
+        t->b = g->b + column * g->K + k_begin * HKK_PANEL;
+        t->b_step = HKK_PANEL;
+        t->b_panel = g->K * HKK_PANEL;
+        return;
+    }
+    t->b = g->b + k_begin * g->b_ld + column;
+    t->b_step = g->b_ld;
+    t->b_panel = HKK_PANEL;
+    if (t->columns % 16 == 0)
+        return;
+    int whole = (t->columns + 15) / 16 * 16;
+    for (int64_t k = 0; k < t->K; k++) {
+        memcpy(copy + k * HKK_TILE_COLUMNS, t->b + k * g->b_ld, (size_t)t->columns * sizeof(float));
+        memset(copy + k * HKK_TILE_COLUMNS + t->columns, 0, (size_t)(whole - t->columns) * sizeof(float));
+    }
+    t->b = copy;
+    t->b_step = HKK_TILE_COLUMNS;
+}
+
+/* All row tiles of a block against columns column .. column + t->columns - 1. */
+static void HKK_NAME(run_columns)(hkk_gemm_tile *t, const hkk_gemm *g, const float *copy_a, int64_t row_begin, int64_t rows, int64_t column,
+                                  int64_t k_begin)
+{
+    const float *a[HKK_TILE_ROWS], *residual[HKK_TILE_ROWS];
+    float *c[HKK_TILE_ROWS];
+    t->a = a;
+    t->c = c;
+    t->bias_n = g->epilogue.bias_n ? g->epilogue.bias_n + column : NULL;
+    t->residual = g->epilogue.residual ? residual : NULL;
+    for (int64_t row = 0; row < rows; row += HKK_TILE_ROWS) {
+        t->rows = (int)minimum(rows - row, HKK_TILE_ROWS);
+        t->a_step = HKK_NAME(point_a)(a, g, copy_a, row_begin, row, t->rows, k_begin);
+        for (int i = 0; i < t->rows; i++) {
+            c[i] = g->c + (row_begin + row + i) * g->c_ld + column;
+            if (t->residual)
+                residual[i] = g->epilogue.residual + (row_begin + row + i) * g->epilogue.residual_ld + column;
+        }
+        t->bias_m = g->epilogue.bias_m ? g->epilogue.bias_m + row_begin + row : NULL;
+        HKK_NAME(hkk_gemm_tile_run)(t);
+    }
+}
+
+static void HKK_NAME(hkk_gemm_run_block)(const hkk_gemm *g, int64_t block, float *scratch)
+{
+    int64_t row_blocks = (g->M + g->block_rows - 1) / g->block_rows;
+    int64_t row_begin = block % row_blocks * g->block_rows, rows = minimum(g->M - row_begin, g->block_rows);
+    int64_t begin = block / row_blocks * g->block_columns, end = minimum(g->N, begin + g->block_columns);
+    float *copy_b = scratch, *copy_a = g->b_unpacked ? scratch + g->block_k * HKK_TILE_COLUMNS : scratch;
+    hkk_gemm_tile t = {.taps = 1, .clamp = g->epilogue.clamp, .lo = g->epilogue.lo, .hi = g->epilogue.hi};
+    int64_t k = 0;
+    do { /* once also for K = 0, which gives the epilogue of 0 */
+        t.K = minimum(g->K - k, g->block_k);
+        t.accumulate = k > 0 || g->accumulate;
+        t.finish = k + t.K == g->K;
+        if (g->copy_a)
+            HKK_NAME(copy_a)(copy_a, g, row_begin, rows, k, t.K);
+        for (int64_t column = begin; column < end; column += HKK_TILE_COLUMNS) {
+            t.columns = (int)minimum(end - column, HKK_TILE_COLUMNS);
+            HKK_NAME(point_b)(&t, g, copy_b, column, k);
+            HKK_NAME(run_columns)(&t, g, copy_a, row_begin, rows, column, k);
+        }
+        k += t.K;
+    } while (k < g->K);
+}
+
+/* One panel from a B whose columns are contiguous in k (b_row 1): 16 rows of k at a time, so that both sides stay in cache. */
+static void HKK_NAME(pack_transposed)(float *out, const float *b, int64_t b_column, int64_t K, int columns)
+{
+    for (int64_t k = 0; k < K; k += 16) {
+        int rows = (int)minimum(16, K - k);
+        for (int n = 0; n < columns; n++)
+            for (int i = 0; i < rows; i++)
+                out[(k + i) * HKK_PANEL + n] = b[n * b_column + k + i];
+    }
+}
+
+static void HKK_NAME(hkk_gemm_pack)(float *packed, const float *b, int64_t b_row, int64_t b_column, int64_t K, int64_t N, int64_t panel_begin,
+                                    int64_t panel_end)
+{
+    for (int64_t panel = panel_begin; panel < panel_end; panel++) {
+        float *out = packed + panel * HKK_PANEL * K;
+        const float *from = b + panel * HKK_PANEL * b_column;
+        int columns = (int)minimum(HKK_PANEL, N - panel * HKK_PANEL);
+        if (columns < HKK_PANEL)
+            memset(out, 0, (size_t)(K * HKK_PANEL) * sizeof(float));
+        if (b_row == 1 && b_column != 1) {
+            HKK_NAME(pack_transposed)(out, from, b_column, K, columns);
+            continue;
+        }
+        for (int64_t k = 0; k < K; k++, out += HKK_PANEL, from += b_row) {
+            if (b_column == 1 && columns == HKK_PANEL) {
+                memcpy(out, from, HKK_PANEL * sizeof(float));
+            } else {
+                for (int n = 0; n < columns; n++)
+                    out[n] = from[n * b_column];
+            }
+        }
+    }
+}
+
+const hkk_gemm_kernels HKK_NAME(hkk_gemm) = {
+    .run_block = HKK_NAME(hkk_gemm_run_block),
+    .pack = HKK_NAME(hkk_gemm_pack),
+};

@@ -1,0 +1,31 @@
+/* How a matrix product is cut: by its sizes and strides alone, the same for every ISA and number of threads. */
+#include "kernels/gemm.h"
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+int64_t hkk_gemm_packed_size(int64_t K, int64_t N)
+{
+    return K * ceil_div(N, HKK_PANEL) * HKK_PANEL;
+}
+
+void hkk_gemm_plan(hkk_gemm *g)
+{
+    /* A block of A (120 x 256 floats, 120 KB) and two panels of B (64 KB) stay in the second-level cache. */
+    const int64_t max_rows = 120, max_k = 256;
+    int64_t row_blocks = g->M > 0 ? ceil_div(g->M, max_rows) : 1;
+    g->block_rows = ceil_div(ceil_div(g->M > 0 ? g->M : 1, row_blocks), 12) * 12;
+    int64_t k_pieces = g->K > 0 ? ceil_div(g->K, max_k) : 1;
+    g->block_k = ceil_div(g->K > 0 ? g->K : 1, k_pieces);
+    /* Wide blocks reuse A, narrow ones leave enough of them to share out. */
+    g->block_columns = 256;
+    while (g->block_columns > 64 && row_blocks * ceil_div(g->N, g->block_columns) < 16)
+        g->block_columns /= 2;
+    g->blocks = g->M > 0 ? row_blocks * ceil_div(g->N, g->block_columns) : 0;
+    /* Rows a multiple of 1 KB apart fall into few sets of the cache; a transposed A is read across its rows. */
+    bool reused = g->N > 2 * 64;
+    g->copy_a = reused && (g->a_step != 1 || g->a_row % 256 == 0);
+    g->scratch = (g->copy_a ? g->block_rows * (g->block_k + 16) : 0) + (g->b_unpacked ? g->block_k * 64 : 0);
+}

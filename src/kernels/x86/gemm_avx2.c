@@ -1,0 +1,3 @@
+/* The gemm family for AVX2 and FMA. */
+#include "kernels/x86/lanes_avx2.h"
+#include "kernels/gemm.inl"
