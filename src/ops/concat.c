@@ -263,7 +263,7 @@ static const hki_case split_cases[] = {
 const hki_op hki_op_split = {
     .name = "Split",
     .doc = "cuts x along axis into parts of the lengths given, or num_outputs equal parts (the last may be smaller)",
-    .inputs = {{"input", "T", HKI_ANY, 0}, {"split", NULL, HKI_BIT(HK_INT64), HKI_OPTIONAL}},
+    .inputs = {{"input", "T", HKI_ANY, 0}, {"split", "split", HKI_BIT(HK_INT64), HKI_OPTIONAL}},
     .outputs = {{"outputs", "T", HKI_ANY, HKI_VARIADIC}},
     .attributes = {{"axis", HK_ATTRIBUTE_INT, {.i = 0}, false}, {"num_outputs", HK_ATTRIBUTE_INT, {.i = 0}, false}},
     .versions = {{1, NULL}, {2, NULL}, {11, split_to_input}, {13, NULL}, {18, NULL}},

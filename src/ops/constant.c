@@ -50,7 +50,7 @@ static const hki_case constant_cases[] = {
 const hki_op hki_op_constant = {
     .name = "Constant",
     .doc = "y = the value in the attribute",
-    .outputs = {{"output", NULL, HKI_ANY, 0}},
+    .outputs = {{"output", "output", HKI_ANY, 0}},
     .attributes = {{"value", HK_ATTRIBUTE_TENSOR, {.i = 0}, false}, {"value_float", HK_ATTRIBUTE_FLOAT, {.f = 0}, false},
                    {"value_floats", HK_ATTRIBUTE_FLOATS, {.i = 0}, false}, {"value_int", HK_ATTRIBUTE_INT, {.i = 0}, false},
                    {"value_ints", HK_ATTRIBUTE_INTS, {.i = 0}, false}, {"value_string", HK_ATTRIBUTE_STRING, {.s = ""}, false},
@@ -106,8 +106,8 @@ static const hki_case filled_cases[] = {{"i64[2]=(2,3)", NULL}, {"i64[0]", NULL}
 const hki_op hki_op_constant_of_shape = {
     .name = "ConstantOfShape",
     .doc = "y has the shape given, every element is value (default float32 0)",
-    .inputs = {{"input", NULL, HKI_BIT(HK_INT64), 0}},
-    .outputs = {{"output", NULL, HKI_ANY, 0}},
+    .inputs = {{"input", "input", HKI_BIT(HK_INT64), 0}},
+    .outputs = {{"output", "output", HKI_ANY, 0}},
     .attributes = {{"value", HK_ATTRIBUTE_TENSOR, {.i = 0}, false}},
     .versions = {{9, NULL}, {20, NULL}, {21, NULL}, {23, NULL}, {24, NULL}, {25, NULL}},
     .infer = filled_infer,
@@ -153,7 +153,7 @@ const hki_op hki_op_eye_like = {
     .name = "EyeLike",
     .doc = "y has the shape of x, 1 on the diagonal k and 0 elsewhere",
     .inputs = {{"input", "T1", HKI_ANY, HKI_SHAPE_ONLY}},
-    .outputs = {{"output", NULL, HKI_ANY, 0}},
+    .outputs = {{"output", "output", HKI_ANY, 0}},
     .attributes = {{"dtype", HK_ATTRIBUTE_INT, {.i = 0}, false}, {"k", HK_ATTRIBUTE_INT, {.i = 0}, false}},
     .versions = {{9, NULL}, {22, NULL}},
     .infer = eye_infer,

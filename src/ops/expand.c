@@ -58,7 +58,7 @@ static const hki_case expand_cases[] = {
 const hki_op hki_op_expand = {
     .name = "Expand",
     .doc = "y is x broadcast with a tensor of the shape given",
-    .inputs = {{"input", "T", HKI_ANY, 0}, {"shape", NULL, HKI_BIT(HK_INT64), 0}},
+    .inputs = {{"input", "T", HKI_ANY, 0}, {"shape", "shape", HKI_BIT(HK_INT64), 0}},
     .outputs = {{"output", "T", HKI_ANY, 0}},
     .versions = {{8, NULL}, {13, NULL}},
     .infer = expand_infer,
@@ -171,7 +171,7 @@ static const hki_case tile_cases[] = {
 const hki_op hki_op_tile = {
     .name = "Tile",
     .doc = "y is x repeated repeats[i] times along axis i",
-    .inputs = {{"input", "T", HKI_ANY, 0}, {"repeats", NULL, HKI_BIT(HK_INT64), 0}},
+    .inputs = {{"input", "T", HKI_ANY, 0}, {"repeats", "repeats", HKI_BIT(HK_INT64), 0}},
     .outputs = {{"output", "T", HKI_ANY, 0}},
     .versions = {{1, tile_from_1}, {6, NULL}, {13, NULL}},
     .infer = tile_infer,
@@ -266,7 +266,7 @@ const hki_op hki_op_tile_grad = {
     .domain = "halka",
     .doc = "gradient of Tile: sums dy over the copies, in their order",
     .inputs = {{"dy", "T", HKI_FLOATS, 0}, {"input", "T", HKI_FLOATS, HKI_SHAPE_ONLY},
-               {"repeats", NULL, HKI_BIT(HK_INT64), 0}},
+               {"repeats", "repeats", HKI_BIT(HK_INT64), 0}},
     .outputs = {{"dx", "T", HKI_FLOATS, 0}},
     .infer = tile_backward_infer,
     .run = tile_backward_run,
