@@ -28,14 +28,16 @@ static void trace_step(hki_text *text, const hki_plan *plan, const hki_step *ste
     hki_text_printf(text, ",\"calls\":%lld,\"flops\":%.0f}}", (long long)step->calls, step->flops);
 }
 
-hk_status hki_profile_write_trace(const hki_session_plan *plans, int count, const char *path)
+hk_status hki_profile_write_trace(const hki_plan_cache *cache, const char *path)
 {
     hki_text text = {0};
     hki_text_printf(&text, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
-    for (int p = 0; p < count; p++)
-        for (int s = 0; s < plans[p].plan->step_count; s++)
-            if (plans[p].plan->steps[s]->calls)
-                trace_step(&text, plans[p].plan, plans[p].plan->steps[s], p + 1);
+    for (int p = 0; p < cache->count; p++) {
+        const hki_plan *plan = cache->plans[p].plan;
+        for (int s = 0; s < plan->step_count; s++)
+            if (plan->steps[s]->calls)
+                trace_step(&text, plan, plan->steps[s], p + 1);
+    }
     hki_text_printf(&text, "\n]}\n");
     hk_status status = hki_text_status(&text);
     hki_writer *writer = NULL;

@@ -1,4 +1,4 @@
-/* Sessions: a graph of its own, a context, and a bounded cache of plans by input shapes (least recently used goes first). */
+/* Sessions: a graph of its own, a context, and a cache of plans by input shapes. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,17 +7,13 @@
 struct hk_session {
     hk_graph *graph;
     hki_context *context;
-    hki_session_plan *plans; /* most recently used first */
-    int plan_count, plan_capacity;
-    bool profile;
+    hki_plan_cache plans;
     hki_type *types; /* per graph input: of the call at hand */
     void **outputs;  /* per graph output: memory of the call at hand */
 };
 
 static hk_status open_session(hk_session *session, const hk_graph *graph, const hk_session_options *options)
 {
-    session->profile = options->profile;
-    session->plan_capacity = options->plans > 0 ? options->plans : 1;
     HK_TRY(hk_graph_copy(&session->graph, graph));
     for (hk_node *node = session->graph->first, *next; node; node = next) {
         next = node->next;
@@ -25,10 +21,10 @@ static hk_status open_session(hk_session *session, const hk_graph *graph, const 
             HK_TRY(hki_node_expand(node));
     }
     HK_TRY(hki_context_create(&session->context, options));
-    session->plans = hki_alloc_array((size_t)session->plan_capacity, sizeof *session->plans);
+    HK_TRY(hki_plan_cache_create(&session->plans, session->graph, session->context, options->plans, options->profile));
     session->types = hki_alloc_array((size_t)session->graph->input_count + 1, sizeof *session->types);
     session->outputs = hki_alloc_array((size_t)session->graph->output_count + 1, sizeof *session->outputs);
-    return session->plans && session->types && session->outputs ? NULL : hki_out_of_memory();
+    return session->types && session->outputs ? NULL : hki_out_of_memory();
 }
 
 hk_status hk_session_create(hk_session **out, const hk_graph *graph, const hk_session_options *options)
@@ -47,19 +43,11 @@ hk_status hk_session_create(hk_session **out, const hk_graph *graph, const hk_se
     return NULL;
 }
 
-static void free_plan(hki_session_plan *entry)
-{
-    hki_plan_free(entry->plan);
-    hki_free(entry->inputs);
-}
-
 void hk_session_free(hk_session *session)
 {
     if (!session)
         return;
-    for (int i = 0; i < session->plan_count; i++)
-        free_plan(&session->plans[i]);
-    hki_free(session->plans);
+    hki_plan_cache_clear(&session->plans);
     hki_free(session->types);
     hki_free(session->outputs);
     hki_context_free(session->context);
@@ -70,52 +58,6 @@ void hk_session_free(hk_session *session)
 const hk_graph *hk_session_graph(const hk_session *session)
 {
     return session->graph;
-}
-
-/* ---- Plans. ---- */
-
-static bool same_types(const hki_type *a, const hki_type *b, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (a[i].rank != b[i].rank || a[i].dtype != b[i].dtype ||
-            (a[i].rank > 0 && memcmp(a[i].dims, b[i].dims, (size_t)a[i].rank * sizeof *a[i].dims)))
-            return false;
-    return true;
-}
-
-static void move_to_front(hk_session *session, int i)
-{
-    hki_session_plan entry = session->plans[i];
-    memmove(&session->plans[1], &session->plans[0], (size_t)i * sizeof entry);
-    session->plans[0] = entry;
-}
-
-/* The plan for session->types, from the cache or new. */
-static hk_status find_plan(hki_plan **out, hk_session *session)
-{
-    int inputs = session->graph->input_count;
-    for (int i = 0; i < session->plan_count; i++)
-        if (same_types(session->plans[i].inputs, session->types, inputs)) {
-            move_to_front(session, i);
-            *out = session->plans[0].plan;
-            return NULL;
-        }
-    hki_session_plan entry = {.inputs = hki_alloc_array((size_t)inputs + 1, sizeof *entry.inputs)};
-    if (!entry.inputs)
-        return hki_out_of_memory();
-    memcpy(entry.inputs, session->types, (size_t)inputs * sizeof *entry.inputs);
-    hk_status status =
-        hki_plan_create(&entry.plan, session->graph, session->context, session->types, session->profile);
-    if (status) {
-        hki_free(entry.inputs);
-        return status;
-    }
-    if (session->plan_count == session->plan_capacity)
-        free_plan(&session->plans[--session->plan_count]);
-    session->plans[session->plan_count] = entry;
-    move_to_front(session, session->plan_count++);
-    *out = session->plans[0].plan;
-    return NULL;
 }
 
 /* ---- Running. ---- */
@@ -160,7 +102,7 @@ hk_status hk_session_run(hk_session *session, const hk_tensor *const *inputs, hk
     memset(outputs, 0, (size_t)count * sizeof *outputs);
     HK_TRY(set_input_types(session, inputs));
     hki_plan *plan;
-    HK_TRY(find_plan(&plan, session));
+    HK_TRY(hki_plan_cache_find(&plan, &session->plans, session->types));
     hk_status status = NULL;
     if (plan->facts.is_dynamic) {
         status = hki_plan_run_dynamic(plan, inputs, outputs);
@@ -198,7 +140,7 @@ hk_status hk_session_plan(hk_session_memory *out, hk_session *session, const int
         HK_TRY(set_input_type(session, i, input->type.dtype, input->type.rank, wanted));
     }
     hki_plan *plan;
-    HK_TRY(find_plan(&plan, session));
+    HK_TRY(hki_plan_cache_find(&plan, &session->plans, session->types));
     *out = plan->facts;
     return NULL;
 }
@@ -207,12 +149,12 @@ hk_status hk_session_plan(hk_session_memory *out, hk_session *session, const int
 
 hk_status hk_session_write_trace(const hk_session *session, const char *path)
 {
-    if (!session->profile)
+    if (!session->plans.profile)
         return HK_ERR(HK_INVALID_ARGUMENT, "the session was created without options.profile");
-    return hki_profile_write_trace(session->plans, session->plan_count, path);
+    return hki_profile_write_trace(&session->plans, path);
 }
 
 int hk_session_profile(const hk_session *session, hk_profile_row *rows, int capacity)
 {
-    return session->plan_count ? hki_profile_table(session->plans[0].plan, rows, capacity) : 0;
+    return session->plans.count ? hki_profile_table(session->plans.plans[0].plan, rows, capacity) : 0;
 }

@@ -7,11 +7,13 @@
 
 #include "base/system.h"
 #include "kernels/gemm.h"
+#include "kernels/optimizer.h"
 #include "kernels/vector_math.h"
 
 typedef struct hkk_kernels {
     hki_isa isa;
     const hkk_gemm_kernels *gemm;
+    const hkk_optimizer_kernels *optimizer;
     const hkk_vector_math_kernels *vector_math;
 } hkk_kernels;
 

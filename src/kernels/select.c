@@ -10,6 +10,7 @@
 #define HKK_TABLE(id, suffix) [id] = { \
     .isa = id, \
     .gemm = &hkk_gemm__##suffix, \
+    .optimizer = &hkk_optimizer__##suffix, \
     .vector_math = &hkk_vector_math__##suffix, \
 }
 

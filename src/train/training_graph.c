@@ -59,13 +59,25 @@ static bool is_prepared(const char *name)
     return hki_glob_match("preprocess.*", name);
 }
 
+/* Inputs that have a default become plain initializers: training never feeds them. */
+static void drop_defaults(hk_graph *graph)
+{
+    int kept = 0;
+    for (int i = 0; i < graph->input_count; i++) {
+        hk_value *input = graph->inputs[i];
+        if (input->tensor)
+            input->is_input = false;
+        else
+            graph->inputs[kept++] = input;
+    }
+    graph->input_count = kept;
+}
+
 static hk_status make_input(hk_value *value)
 {
     hk_graph *graph = value->graph;
     hk_tensor_free(value->tensor);
     value->tensor = NULL;
-    if (value->is_input)
-        return NULL;
     HK_TRY(hki_array_grow(&graph->inputs, &graph->inputs_capacity, (size_t)graph->input_count + 1, sizeof(hk_value *)));
     graph->inputs[graph->input_count++] = value;
     value->is_input = true;
@@ -214,9 +226,9 @@ static hk_status add_gradients(hki_training_graph *out, hk_value *loss, hk_value
     return status;
 }
 
-static hk_status build_training(hki_training_graph *out, const hk_graph *model, const hki_config *config)
+static hk_status build_training(hki_training_graph *out, const hki_config *config)
 {
-    HK_TRY(hk_graph_copy(&out->graph, model));
+    HK_TRY(hk_graph_copy(&out->graph, out->inference));
     hk_graph *g = out->graph;
     hk_value *prediction = g->outputs[out->prediction];
     const hki_type *type = &prediction->type;
@@ -262,10 +274,12 @@ hk_status hki_training_graph_create(hki_training_graph *out, const hk_graph *mod
     hk_status status = find_prediction(&out->prediction, model, &config->loss);
     if (!status)
         status = hk_graph_copy(&out->inference, model);
-    if (!status)
+    if (!status) {
+        drop_defaults(out->inference);
         status = find_spaces(out, out->inference, config);
+    }
     if (!status)
-        status = build_training(out, model, config);
+        status = build_training(out, config);
     if (!status)
         status = make_inputs(out->inference, &out->parameters);
     if (!status)

@@ -1,0 +1,3 @@
+/* The optimizer family in plain C. */
+#include "kernels/lanes_c.h"
+#include "kernels/optimizer.inl"
