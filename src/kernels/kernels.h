@@ -8,6 +8,8 @@
 #include "base/system.h"
 #include "kernels/gemm.h"
 #include "kernels/optimizer.h"
+#include "kernels/reduce.h"
+#include "kernels/softmax.h"
 #include "kernels/vector_math.h"
 
 typedef struct hkk_kernels {
@@ -15,6 +17,8 @@ typedef struct hkk_kernels {
     const hkk_gemm_kernels *gemm;
     const hkk_optimizer_kernels *optimizer;
     const hkk_vector_math_kernels *vector_math;
+    const hkk_reduce_kernels *reduce;
+    const hkk_softmax_kernels *softmax;
 } hkk_kernels;
 
 /** Returns the kernels of an ISA. The caller has made sure that this machine supports it (hki_isa_choose); an ISA this build

@@ -12,6 +12,8 @@
     .gemm = &hkk_gemm__##suffix, \
     .optimizer = &hkk_optimizer__##suffix, \
     .vector_math = &hkk_vector_math__##suffix, \
+    .reduce = &hkk_reduce__##suffix, \
+    .softmax = &hkk_softmax__##suffix, \
 }
 
 static const hkk_kernels tables[] = {HKK_ALL_ISAS(HKK_TABLE)};

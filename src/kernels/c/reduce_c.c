@@ -1,0 +1,3 @@
+/* The reduce family in plain C. */
+#include "kernels/lanes_c.h"
+#include "kernels/reduce.inl"

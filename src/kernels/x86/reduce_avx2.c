@@ -1,0 +1,3 @@
+/* The reduce family for AVX2. */
+#include "kernels/x86/lanes_avx2.h"
+#include "kernels/reduce.inl"

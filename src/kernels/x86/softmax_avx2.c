@@ -1,0 +1,3 @@
+/* The softmax family for AVX2. */
+#include "kernels/x86/lanes_avx2.h"
+#include "kernels/softmax.inl"
