@@ -6,8 +6,8 @@
  *         hk_status_free(s);
  *     }
  *
- * A status is a value: it can be handed from thread to thread, and belongs to whoever receives it. Reporting that memory
- * is exhausted needs no memory. */
+ * A status is a value: it can be handed from thread to thread, and belongs to whoever receives it. Reporting that
+ * memory is exhausted needs no memory. */
 #ifndef HALKA_STATUS_H
 #define HALKA_STATUS_H
 

@@ -6,8 +6,8 @@
  *     float *x = hk_tensor_data(t);                               // row-major, 2 x 3
  *     hk_tensor_free(t);
  *
- * Memory may be shared between tensors (views, mapped files): it is counted, and freed with the last of them. A tensor may be
- * read by any number of threads; whoever writes must be alone. */
+ * Memory may be shared between tensors (views, mapped files): it is counted, and freed with the last of them. A tensor
+ * may be read by any number of threads; whoever writes must be alone. */
 #ifndef HALKA_TENSOR_H
 #define HALKA_TENSOR_H
 
@@ -57,8 +57,8 @@ HK_API hk_dtype hk_dtype_find(const char *name);
 
 typedef struct hk_tensor hk_tensor;
 
-/** Creates a zeroed tensor. dims may be NULL if rank is 0 (a scalar). Caller frees. HK_OUT_OF_MEMORY, HK_INVALID_SHAPE (rank over
- * HK_MAX_RANK, negative or overflowing dims), HK_INVALID_TYPE (strings). */
+/** Creates a zeroed tensor. dims may be NULL if rank is 0 (a scalar). Caller frees. HK_OUT_OF_MEMORY, HK_INVALID_SHAPE
+ * (rank over HK_MAX_RANK, negative or overflowing dims), HK_INVALID_TYPE (strings). */
 HK_API hk_status hk_tensor_create(hk_tensor **out, hk_dtype dtype, int rank, const int64_t *dims) HK_MUST_USE;
 /** Creates a tensor over memory of the caller, who keeps it alive and frees it after the tensor. */
 HK_API hk_status hk_tensor_wrap(hk_tensor **out, void *data, hk_dtype dtype, int rank, const int64_t *dims) HK_MUST_USE;
@@ -70,7 +70,9 @@ HK_API hk_status hk_tensor_copy(hk_tensor **out, const hk_tensor *tensor) HK_MUS
 /** Frees the tensor, and its memory if no other tensor shares it. NULL is allowed. */
 HK_API void hk_tensor_free(hk_tensor *tensor);
 
+/** Returns the type of the elements. */
 HK_API hk_dtype hk_tensor_dtype(const hk_tensor *tensor);
+/** Returns the number of dimensions. */
 HK_API int hk_tensor_rank(const hk_tensor *tensor);
 /** Returns the dimensions, rank of them. Borrowed. */
 HK_API const int64_t *hk_tensor_dims(const hk_tensor *tensor);
@@ -80,6 +82,7 @@ HK_API int64_t hk_tensor_count(const hk_tensor *tensor);
 HK_API size_t hk_tensor_size(const hk_tensor *tensor);
 /** Returns the elements, row-major. Borrowed. */
 HK_API void *hk_tensor_data(hk_tensor *tensor);
+/** As hk_tensor_data, for who only reads. */
 HK_API const void *hk_tensor_const_data(const hk_tensor *tensor);
 
 #ifdef __cplusplus

@@ -19,8 +19,8 @@ void hki_map_close(hki_map *map);
 /** Reads a whole file into memory, NUL-terminated after *out_size bytes. Free with hki_free. */
 hk_status hki_file_read(char **out, size_t *out_size, const char *path) HK_MUST_USE;
 
-/** A file that appears under its name only when it is complete: written beside it, synced, renamed. A crash at any byte leaves
- * the previous file. The first write that fails is remembered and reported by commit. */
+/** A file that appears under its name only when it is complete: written beside it, synced, renamed. A crash at any byte
+ * leaves the previous file. The first write that fails is remembered and reported by commit. */
 typedef struct hki_writer hki_writer;
 hk_status hki_writer_open(hki_writer **out, const char *path) HK_MUST_USE;
 void hki_writer_write(hki_writer *writer, const void *data, size_t size);
@@ -36,7 +36,8 @@ void hki_writer_abandon(hki_writer *writer);
 hk_status hki_directory_create(const char *path) HK_MUST_USE;
 bool hki_path_exists(const char *path);
 hk_status hki_file_remove(const char *path) HK_MUST_USE;
-/** Joins directory and name into a hki_alloc'ed string; an absolute name stands alone. NULL when memory is exhausted. */
+/** Joins directory and name into a hki_alloc'ed string; an absolute name stands alone. NULL when memory is exhausted.
+ */
 char *hki_path_join(const char *directory, const char *name);
 /** Returns the directory part of a path ("." if none), hki_alloc'ed; NULL when memory is exhausted. */
 char *hki_path_directory(const char *path);

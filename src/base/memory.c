@@ -1,7 +1,7 @@
 /* The heap: the only file that calls malloc and free.
  *
- * Every block is aligned to HKI_ALIGNMENT. A countdown lets tests fail the n-th allocation; a counter lets them prove that
- * a training step allocates nothing. */
+ * Every block is aligned to HKI_ALIGNMENT. A countdown lets tests fail the n-th allocation; a counter lets them prove
+ * that a training step allocates nothing. */
 #include "base/memory.h"
 
 #include <stdatomic.h>

@@ -13,7 +13,8 @@
 
 #define HKI_ALIGNMENT 64 /* cache line and widest vector */
 
-/** Allocates `size` bytes aligned to HKI_ALIGNMENT, not cleared. NULL when memory is exhausted; size 0 gives a valid pointer. */
+/** Allocates `size` bytes aligned to HKI_ALIGNMENT, not cleared. NULL when memory is exhausted; size 0 gives a valid
+ * pointer. */
 void *hki_alloc(size_t size);
 /** As hki_alloc for an array of `count` zeroed elements; NULL also when the size overflows. */
 void *hki_alloc_array(size_t count, size_t element_size);
@@ -47,7 +48,8 @@ char *hki_arena_strndup(hki_arena *arena, const char *text, size_t length);
 char *hki_arena_printf(hki_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 size_t hki_arena_size(const hki_arena *arena);
 
-/** Grows a hki_alloc'ed array so that it holds `count` elements (doubling). Use: HK_TRY(hki_array_grow(&list, &capacity, n + 1, sizeof *list)). */
+/** Grows a hki_alloc'ed array so that it holds `count` elements (doubling); new ones are zeroed.
+ * Use: HK_TRY(hki_array_grow(&list, &capacity, n + 1, sizeof *list)). HK_OUT_OF_MEMORY leaves it as it was. */
 hk_status hki_array_grow(void *array_pointer, size_t *capacity, size_t count, size_t element_size) HK_MUST_USE;
 
 #endif

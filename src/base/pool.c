@@ -1,8 +1,8 @@
 /* The thread pool: threads that take blocks of one job from a shared counter.
  *
- * A job is published by opening a gate. Workers enter while it is open, take blocks until there are none, and leave; the
- * caller takes blocks too, closes the gate and waits until nobody is inside. A worker that wakes too late finds the gate
- * closed and goes back to sleep, so nobody waits for it, and a job with few blocks does not need everybody.
+ * A job is published by opening a gate. Workers enter while it is open, take blocks until there are none, and leave;
+ * the caller takes blocks too, closes the gate and waits until nobody is inside. A worker that wakes too late finds the
+ * gate closed and goes back to sleep, so nobody waits for it, and a job with few blocks does not need everybody.
  *
  * Sleeping follows one pattern on both sides: the sleeper announces itself and then looks again, the waker changes the
  * gate and then looks for sleepers, all sequentially consistent; one of the two sees the other. */
@@ -212,9 +212,9 @@ int hki_pool_threads(const hki_pool *pool)
     return pool ? pool->threads : 1;
 }
 
-/* Pins workers to allowed processors, one each, beginning behind the one the caller runs on, which is left to the caller
- * (who is not pinned: the thread belongs to the program). Without effect when there are fewer processors than threads, or
- * a quota that moves processes about: then the scheduler knows better. */
+/* Pins workers to allowed processors, one each, beginning behind the one the caller runs on, which is left to the
+ * caller (who is not pinned: the thread belongs to the program). Without effect when there are fewer processors than
+ * threads, or a quota that moves processes about: then the scheduler knows better. */
 static void pin_workers(hki_pool *pool)
 {
     cpu_set_t allowed;
@@ -275,7 +275,8 @@ hk_status hki_pool_create(hki_pool **out, int threads, bool pin)
     if (!pool)
         return hki_out_of_memory();
     pool->threads = threads;
-    pool->spin_seconds = threads <= processors ? SPIN_SECONDS : 0; /* who spins takes the processor from one who works */
+    pool->spin_seconds =
+        threads <= processors ? SPIN_SECONDS : 0; /* who spins takes the processor from one who works */
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->job_ready, NULL);
     pthread_cond_init(&pool->all_left, NULL);

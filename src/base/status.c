@@ -1,7 +1,7 @@
 /* Status objects: a code and one line of text in one heap block.
  *
- * Exhausted memory is a static object, so that reporting it needs no memory; freeing that object does nothing. A failure
- * whose own message cannot be allocated turns into it. */
+ * Exhausted memory is a static object, so that reporting it needs no memory; freeing that object does nothing. A
+ * failure whose own message cannot be allocated turns into it. */
 #include "base/status.h"
 
 #include <stdarg.h>

@@ -77,7 +77,8 @@ hk_status hki_isa_choose(hki_isa *out)
         if (!hki_isa_find(&isa, name))
             return HK_ERR(HK_INVALID_ARGUMENT, "HALKA_ISA: expected c, avx2 or avx512, found '%s'", name);
         if (isa > best)
-            return HK_ERR(HK_UNSUPPORTED, "HALKA_ISA: this machine has at most %s, found '%s'", hki_isa_name(best), name);
+            return HK_ERR(HK_UNSUPPORTED, "HALKA_ISA: this machine has at most %s, found '%s'", hki_isa_name(best),
+                          name);
     }
     *out = isa;
     return NULL;
@@ -113,8 +114,8 @@ void hki_cpu_name(char *out, size_t size)
 #endif
 }
 
-/* Reads the quota of one group, in processors rounded up; 0 if it has none. Version 2: "cpu.max" holds "quota period" or
- * "max period". Version 1: two files, the quota is -1 if there is no limit. */
+/* Reads the quota of one group, in processors rounded up; 0 if it has none. Version 2: "cpu.max" holds "quota period"
+ * or "max period". Version 1: two files, the quota is -1 if there is no limit. */
 static int group_quota(const char *folder, bool version2)
 {
     char path[4200], *text;
@@ -148,8 +149,8 @@ static int smaller_limit(int a, int b)
     return !a ? b : !b ? a : a < b ? a : b;
 }
 
-/* Walks from a group to the root of its hierarchy. Inside a container the path may name a folder that is not visible; its
- * parents, in the end the root, are. */
+/* Walks from a group to the root of its hierarchy. Inside a container the path may name a folder that is not visible;
+ * its parents, in the end the root, are. */
 static int path_quota(const char *root, const char *controllers, const char *group)
 {
     char folder[4096];
@@ -235,7 +236,8 @@ double hki_clock(void)
 
 uint64_t hki_memory_peak(void)
 {
-    /* VmHWM begins with this program; getrusage would count the one that started it as well. No heap: it is measured. */
+    /* VmHWM begins with this program; getrusage would count the one that started it as well. No heap: it is measured.
+     */
     char line[256];
     unsigned long long kilobytes = 0;
     FILE *file = fopen("/proc/self/status", "re");

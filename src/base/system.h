@@ -19,8 +19,8 @@ hk_status hki_isa_choose(hki_isa *out) HK_MUST_USE;
 void hki_cpu_name(char *out, size_t size);
 /** Returns how many processors this process may use: affinity mask and cgroup quota (v1, v2) considered; at least 1. */
 int hki_cpu_count(void);
-/** Returns the processor quota of the control group named in `group_file` (as /proc/self/cgroup) below `root` (as /sys/fs/cgroup),
- * rounded up; the smallest on the way to the top counts. 0 if there is no limit. */
+/** Returns the processor quota of the control group named in `group_file` (as /proc/self/cgroup) below `root` (as
+ * /sys/fs/cgroup), rounded up; the smallest on the way to the top counts. 0 if there is no limit. */
 int hki_cpu_quota(const char *root, const char *group_file);
 
 /** Monotonic seconds. */

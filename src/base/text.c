@@ -123,7 +123,11 @@ void hki_text_json(hki_text *text, const char *string)
 void hki_text_html(hki_text *text, const char *string)
 {
     for (const char *s = string; *s;) {
-        const char *escape = *s == '&' ? "&amp;" : *s == '<' ? "&lt;" : *s == '>' ? "&gt;" : *s == '"' ? "&quot;" : NULL;
+        const char *escape = *s == '&'   ? "&amp;"
+                             : *s == '<' ? "&lt;"
+                             : *s == '>' ? "&gt;"
+                             : *s == '"' ? "&quot;"
+                                         : NULL;
         if (escape) {
             hki_text_append(text, escape, strlen(escape));
             s++;
@@ -149,7 +153,7 @@ static bool same_letter(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Number of insertions, deletions, substitutions and swaps of neighbours between two names (optimal string alignment). */
+/* Counts insertions, deletions, substitutions and swaps of neighbours between two names (optimal string alignment). */
 static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t rows[3][NAME_LIMIT + 1];

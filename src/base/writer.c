@@ -1,7 +1,7 @@
 /* Writing a file that appears only when it is complete.
  *
- * The bytes go to NAME.tmp.PID in the same directory; commit syncs it, renames it over NAME and syncs the directory, so a
- * crash at any point leaves the previous file or the new one. The first failure is kept until commit. */
+ * The bytes go to NAME.tmp.PID in the same directory; commit syncs it, renames it over NAME and syncs the directory, so
+ * a crash at any point leaves the previous file or the new one. The first failure is kept until commit. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -179,7 +179,8 @@ static int sync_file(int file)
     return fsync(file);
 }
 
-/* Makes the rename itself durable. Some file systems cannot sync a directory (EINVAL): nothing more can be done there. */
+/* Makes the rename itself durable. Some file systems cannot sync a directory (EINVAL): nothing more can be done there.
+ */
 static hk_status sync_directory(const char *path)
 {
     char *name = hki_path_directory(path);

@@ -1,4 +1,5 @@
-/* Halves: all 65,536 of them both ways, rounding against an oracle in double arithmetic and the compiler's own; casts. */
+/* Halves: all 65,536 of them both ways, rounding against an oracle in double arithmetic and the compiler's own; casts.
+ */
 #include "tensor/number.h"
 
 #include "harness/test.h"
@@ -114,7 +115,8 @@ TEST(double_rounds_once)
 {
     double midpoint = 1 + 0x1p-11; /* between 1 and its successor: even is 1 */
     CHECK_EQ(hki_double_to_float16(midpoint), 0x3c00);
-    CHECK_EQ(hki_double_to_float16(midpoint + 0x1p-50), 0x3c01); /* through float it would round to the midpoint, then to 1 */
+    CHECK_EQ(hki_double_to_float16(midpoint + 0x1p-50),
+             0x3c01); /* through float it would round to the midpoint, then to 1 */
     CHECK_EQ(hki_double_to_float16(-midpoint - 0x1p-50), 0xbc01);
     CHECK_EQ(hki_double_to_float16(midpoint - 0x1p-50), 0x3c00);
     CHECK_EQ(hki_double_to_float16(65520 - 0x1p-30), 0x7bff);

@@ -76,8 +76,8 @@ static double log_unit(double x)
     return exponent * 0.6931471805599453 + 2 * s * series;
 }
 
-/* Cosine and sine of the angle 2 pi word / 2^32, error below 1e-11: quarter turns exactly, the rest, at most an eighth of a
- * turn, by Taylor's series. */
+/* Cosine and sine of the angle 2 pi word / 2^32, error below 1e-11: quarter turns exactly, the rest, at most an eighth
+ * of a turn, by Taylor's series. */
 static void cosine_sine(double *out_cosine, double *out_sine, uint32_t word)
 {
     uint32_t quarter = (word + (1u << 29)) >> 30;
@@ -125,8 +125,8 @@ uint64_t hki_permute(uint64_t index, uint64_t count, hki_key key)
     int bits = 1;
     while (bits < 64 && (count - 1) >> bits)
         bits++;
-    /* The number is cut in two parts; a round replaces (left, right) by (right, left ^ f(right)), so the parts swap their
-     * widths, and after an even number of rounds they are as before. What lands beyond count walks on. */
+    /* The number is cut in two parts; a round replaces (left, right) by (right, left ^ f(right)), so the parts swap
+     * their widths, and after an even number of rounds they are as before. What lands beyond count walks on. */
     do {
         int left_bits = bits / 2, right_bits = bits - left_bits;
         uint64_t right = index & (((uint64_t)1 << right_bits) - 1), left = index >> right_bits;

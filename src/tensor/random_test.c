@@ -104,7 +104,8 @@ TEST(normal_is_box_muller)
         uint32_t word[4];
         hki_philox64(word, key, 0, (uint64_t)i / 4);
         for (int k = 0; k < 4; k += 2) {
-            double radius = sqrt(-2 * log((word[k] + 1.0) / 4294967296.0)), angle = 2 * M_PI * word[k + 1] / 4294967296.0;
+            double radius = sqrt(-2 * log((word[k] + 1.0) / 4294967296.0)),
+                   angle = 2 * M_PI * word[k + 1] / 4294967296.0;
             worst = fmax(worst, fabs(numbers[i + k] - radius * cos(angle)));
             worst = fmax(worst, fabs(numbers[i + k + 1] - radius * sin(angle)));
         }

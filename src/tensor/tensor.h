@@ -1,6 +1,6 @@
-/* The tensor as the library sees it. Logical dims never depend on layout: a channels-last tensor of dims (N, C, H, W) keeps
- * these dims and stores its elements in the order N, H, W, C. Only kernels that say so ever see such a tensor; public
- * functions hand out plain ones. */
+/* The tensor as the library sees it. Logical dims never depend on layout: a channels-last tensor of dims (N, C, H, W)
+ * keeps these dims and stores its elements in the order N, H, W, C. Only kernels that say so ever see such a tensor;
+ * public functions hand out plain ones. */
 #ifndef HKI_TENSOR_TENSOR_H
 #define HKI_TENSOR_TENSOR_H
 
@@ -47,13 +47,14 @@ const char *hki_shape_text(char *out, hk_dtype dtype, int rank, const int64_t *d
 
 /** Strides in elements of each logical dimension, layout considered. */
 void hki_tensor_strides(int64_t *out_strides, const hk_tensor *tensor);
-/** Strides with which a tensor of dims b (rank_b) is read as if it had shape `dims` (rank): 0 where it is broadcast. The caller has
- * checked that it broadcasts. */
+/** Strides with which a tensor of dims b (rank_b) is read as if it had shape `dims` (rank): 0 where it is broadcast.
+ * The caller has checked that it broadcasts. */
 void hki_broadcast_strides(int64_t *out_strides, int rank, const int64_t *dims, const hk_tensor *b);
 /** Copies elements between two tensors of the same dims and dtype and any layouts. */
 void hki_tensor_copy_elements(hk_tensor *to, const hk_tensor *from);
 
-/** Reads element i (in memory order) as double / int64, whatever the numeric type. For small tensors: axes, shapes, scalars. */
+/** Reads element i (in memory order) as double / int64, whatever the numeric type. For small tensors: axes, shapes,
+ * scalars. */
 double hki_tensor_get_double(const hk_tensor *tensor, int64_t i);
 int64_t hki_tensor_get_int(const hk_tensor *tensor, int64_t i);
 void hki_tensor_set_double(hk_tensor *tensor, int64_t i, double value);

@@ -3,7 +3,8 @@
  *     TEST(addition) { CHECK_EQ(1 + 1, 2); }
  *     TEST_MAIN()
  *
- * A failing check prints file, line and both values, and the program goes on and exits with 1. `program NAME` runs one test. */
+ * A failing check prints file, line and both values, and the program goes on and exits with 1. `program NAME` runs one
+ * test. */
 #ifndef TESTS_HARNESS_TEST_H
 #define TESTS_HARNESS_TEST_H
 
