@@ -9,6 +9,8 @@
 
 /** Where raw data starts in the file, so that a reader may map it: a multiple of this. */
 #define HKI_ONNX_ALIGNMENT 64
+/** The opset declared even if an older one would do: what runtimes of the last years all read. */
+#define HKI_ONNX_OPSET_LEAST 17
 /** Offsets in external data files are multiples of a page, as ONNX asks. */
 #define HKI_ONNX_PAGE 4096
 

@@ -108,19 +108,72 @@ static hk_status put_attribute(hki_onnx_writer *w, const hk_attribute *a)
 
 /* ---- Nodes. ---- */
 
-/* The opset in which the operator got the meaning that halka gives it. */
-static int newest_version(const hki_op *op)
+/* What operators got after the least opset that is declared, without a change of what was there before: an attribute, a value of it, or an
+ * input. A node that uses none of it means the same in the older version. */
+static const struct addition {
+    const char *op, *attribute, *text; /* attribute NULL: input number `input`; text NULL: any value */
+    int input, since;
+} additions[] = {
+    {"AveragePool", "dilations", NULL, 0, 19},        {"Cast", "round_mode", NULL, 0, 24},
+    {"Cast", "saturate", NULL, 0, 19},                {"CastLike", "round_mode", NULL, 0, 24},
+    {"CastLike", "saturate", NULL, 0, 19},            {"DequantizeLinear", "block_size", NULL, 0, 21},
+    {"DequantizeLinear", "output_dtype", NULL, 0, 23}, {"LpPool", "ceil_mode", NULL, 0, 18},
+    {"LpPool", "dilations", NULL, 0, 18},             {"Pad", "mode", "wrap", 0, 19},
+    {"Pad", NULL, NULL, 3, 18},                       {"QuantizeLinear", "block_size", NULL, 0, 21},
+    {"QuantizeLinear", "output_dtype", NULL, 0, 21},  {"QuantizeLinear", "precision", NULL, 0, 23},
+    {"QuantizeLinear", "saturate", NULL, 0, 19},      {"Resize", "antialias", NULL, 0, 18},
+    {"Resize", "axes", NULL, 0, 18},                  {"Resize", "keep_aspect_ratio_policy", NULL, 0, 18},
+    {"ScatterElements", "reduction", "max", 0, 18},   {"ScatterElements", "reduction", "min", 0, 18},
+    {"ScatterND", "reduction", "max", 0, 18},         {"ScatterND", "reduction", "min", 0, 18},
+    {"Split", "num_outputs", NULL, 0, 18},            {"TopK", NULL, NULL, 2, 24},
+};
+
+static bool uses_addition(const hk_node *node, int version)
 {
-    int since = 1;
-    for (int i = 0; i < HKI_MAX_VERSIONS && op->versions[i].since; i++)
-        since = op->versions[i].since;
-    return since;
+    for (size_t i = 0; i < sizeof additions / sizeof additions[0]; i++) {
+        const struct addition *a = &additions[i];
+        if (a->since <= version || strcmp(a->op, node->op->name))
+            continue;
+        const hk_attribute *given = a->attribute ? hki_attribute_find(node, a->attribute) : NULL;
+        if (a->attribute ? given && (!a->text || !strcmp(given->as.s, a->text))
+                         : node->input_count > a->input && node->inputs[a->input])
+            return true;
+    }
+    return false;
+}
+
+/* Types were widened over time too; halka's youngest is bfloat16. */
+static bool uses_young_type(const hk_node *node)
+{
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i] && node->inputs[i]->type.dtype == HK_BFLOAT16)
+            return true;
+    for (int i = 0; i < node->output_count; i++)
+        if (node->outputs[i] && node->outputs[i]->type.dtype == HK_BFLOAT16)
+            return true;
+    return false;
+}
+
+/* The opset from which on the node means what it means here: the version that halka implements, or an older one (not below what is declared
+ * anyway) from which nothing had to be changed and whose additions since are not used. */
+static int needed_opset(const hk_node *node)
+{
+    const hki_version *versions = node->op->versions;
+    int row = 0;
+    while (row + 1 < HKI_MAX_VERSIONS && versions[row + 1].since)
+        row++;
+    if (!versions[0].since)
+        return 1;
+    while (row && versions[row].since > HKI_ONNX_OPSET_LEAST && !versions[row - 1].upgrade &&
+           !uses_addition(node, versions[row - 1].since) && !uses_young_type(node))
+        row--;
+    return versions[row].since;
 }
 
 static hk_status check_node(hki_onnx_writer *w, const hk_node *node)
 {
     const char *domain = hk_node_domain(node);
-    int since = newest_version(node->op);
+    int since = needed_opset(node);
     if (*domain)
         HK_TRY(hki_onnx_names_add(&w->domains, domain, since, NULL));
     if (!strcmp(domain, "halka") && !w->options->keep_halka_nodes)

@@ -3,10 +3,7 @@
 
 #include "formats/onnx_write.h"
 
-enum {
-    OPSET_LEAST = 17,       /* declared even if older would do: what runtimes of the last years all read */
-    EXTERNAL_DEFAULT = 1024 /* bytes from which weights leave a model that is too large */
-};
+enum { EXTERNAL_DEFAULT = 1024 }; /* bytes from which weights leave a model that is too large */
 #define MESSAGE_LIMIT ((uint64_t)INT32_MAX) /* of protobuf implementations */
 #define WEIGHTS_LIMIT ((uint64_t)2000000000)
 
@@ -133,7 +130,7 @@ static hk_status save(hki_onnx_writer *w, const hk_graph *graph, const char *pat
 hk_status hk_model_save(const hk_graph *graph, const char *path, const hk_model_save_options *options)
 {
     static const hk_model_save_options defaults;
-    hki_onnx_writer w = {.options = options ? options : &defaults, .opset = OPSET_LEAST};
+    hki_onnx_writer w = {.options = options ? options : &defaults, .opset = HKI_ONNX_OPSET_LEAST};
     hk_status status = hki_arena_create(&w.arena);
     if (!status)
         status = save(&w, graph, path);
