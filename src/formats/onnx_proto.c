@@ -124,7 +124,7 @@ static hk_status parse_shape(hki_onnx_value *out, hki_onnx_parser *parent, hki_s
             return NULL;
         if (p.field.number != 1)
             continue;
-        hki_span dim;
+        hki_span dim = {0};
         HK_TRY(hki_onnx_message(&dim, &p, "dim"));
         HK_TRY(parse_dim(&out->dims[out->rank++], &p, dim));
     }
@@ -137,7 +137,7 @@ static hk_status parse_tensor_type(hki_onnx_value *out, hki_onnx_parser *parent,
         HK_TRY(hki_onnx_next(&p, &more));
         if (!more)
             return NULL;
-        hki_span shape;
+        hki_span shape = {0};
         if (p.field.number == 1) {
             HK_TRY(hki_onnx_int(&out->data_type, &p, "elem_type"));
         } else if (p.field.number == 2) {
@@ -158,7 +158,7 @@ static hk_status parse_type(hki_onnx_value *out, hki_onnx_parser *parent, hki_sp
             return NULL;
         if (p.field.number >= 10 || !kinds[p.field.number])
             continue;
-        hki_span type;
+        hki_span type = {0};
         HK_TRY(hki_onnx_message(&type, &p, "value"));
         out->kind = kinds[p.field.number];
         if (p.field.number == 1)
@@ -174,7 +174,7 @@ static hk_status parse_value(hki_onnx_value *out, hki_onnx_parser *parent, hki_s
         HK_TRY(hki_onnx_next(&p, &more));
         if (!more)
             return NULL;
-        hki_span type;
+        hki_span type = {0};
         if (p.field.number == 1) {
             HK_TRY(hki_onnx_text(&out->name, &p, "name"));
         } else if (p.field.number == 2) {
@@ -189,7 +189,7 @@ static hk_status parse_value(hki_onnx_value *out, hki_onnx_parser *parent, hki_s
 static hk_status graph_field(hki_onnx_graph *g, hki_onnx_parser *p)
 {
     const unsigned char *file = p->reader.file;
-    hki_span m;
+    hki_span m = {0};
     switch (p->field.number) {
     case 1:
         HK_TRY(hki_onnx_message(&m, p, "node"));
@@ -243,7 +243,7 @@ hk_status hki_onnx_parse_graph(hki_onnx_graph *out, hki_arena *arena, hki_span m
 
 static hk_status parse_import(hki_onnx_import *out, hki_onnx_parser *parent)
 {
-    hki_span message;
+    hki_span message = {0};
     HK_TRY(hki_onnx_message(&message, parent, "opset_import"));
     hki_onnx_parser p = hki_onnx_parser_make(parent->arena, message, parent->reader.file, "OperatorSetIdProto", 0);
     *out = (hki_onnx_import){.domain = "", .version = 1};
@@ -266,7 +266,7 @@ static hk_status parse_import(hki_onnx_import *out, hki_onnx_parser *parent)
 
 static hk_status parse_metadata(hki_onnx_metadata *out, hki_onnx_parser *parent)
 {
-    hki_span message;
+    hki_span message = {0};
     HK_TRY(hki_onnx_message(&message, parent, "metadata_props"));
     hki_onnx_parser p = hki_onnx_parser_make(parent->arena, message, parent->reader.file, "StringStringEntryProto", 0);
     *out = (hki_onnx_metadata){"", ""};
@@ -284,7 +284,7 @@ static hk_status parse_metadata(hki_onnx_metadata *out, hki_onnx_parser *parent)
 static hk_status function_field(hki_onnx_function *f, hki_onnx_parser *p)
 {
     const unsigned char *file = p->reader.file;
-    hki_span m;
+    hki_span m = {0};
     switch (p->field.number) {
     case 1:
         return hki_onnx_text(&f->name, p, "name");
@@ -313,7 +313,7 @@ static hk_status function_field(hki_onnx_function *f, hki_onnx_parser *p)
 
 static hk_status parse_function(hki_onnx_function *out, hki_onnx_parser *parent)
 {
-    hki_span message;
+    hki_span message = {0};
     HK_TRY(hki_onnx_message(&message, parent, "functions"));
     size_t counts[12];
     HK_TRY_CTX(hki_pb_count(counts, 12, message, parent->reader.file), "FunctionProto");
@@ -335,7 +335,7 @@ static hk_status parse_function(hki_onnx_function *out, hki_onnx_parser *parent)
 
 static hk_status model_field(hki_onnx_model *m, hki_onnx_parser *p)
 {
-    hki_span message;
+    hki_span message = {0};
     switch (p->field.number) {
     case 1:
         return hki_onnx_int(&m->ir_version, p, "ir_version");

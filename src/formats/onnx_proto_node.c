@@ -23,7 +23,7 @@ static hk_status parse_decimal(uint64_t *out, const char *key, const char *text)
 
 static hk_status parse_external(hki_onnx_tensor *t, hki_onnx_parser *parent)
 {
-    hki_span message;
+    hki_span message = {0};
     HK_TRY(hki_onnx_message(&message, parent, "external_data"));
     hki_onnx_parser p = hki_onnx_parser_make(parent->arena, message, parent->reader.file, "StringStringEntryProto", 0);
     const char *key = "", *value = "";
@@ -96,7 +96,7 @@ hk_status hki_onnx_parse_sparse(hki_onnx_sparse *out, hki_arena *arena, hki_span
         HK_TRY(hki_onnx_next(&p, &more));
         if (!more)
             return NULL;
-        hki_span tensor;
+        hki_span tensor = {0};
         if (p.field.number == 1) {
             HK_TRY(hki_onnx_message(&tensor, &p, "values"));
             HK_TRY(hki_onnx_parse_tensor(&out->values, arena, tensor, file));
@@ -140,7 +140,7 @@ static hk_status make_float_list(hki_onnx_attribute *a, hki_onnx_parser p)
 static hk_status attribute_message(hki_onnx_attribute *a, hki_onnx_parser *p)
 {
     const unsigned char *file = p->reader.file;
-    hki_span m;
+    hki_span m = {0};
     HK_TRY(hki_onnx_message(&m, p, "value"));
     switch (p->field.number) {
     case 5:
@@ -227,7 +227,7 @@ hk_status hki_onnx_parse_attribute(hki_onnx_attribute *out, hki_arena *arena, hk
 
 static hk_status node_field(hki_onnx_node *n, hki_onnx_parser *p)
 {
-    hki_span m;
+    hki_span m = {0};
     switch (p->field.number) {
     case 1:
         return hki_onnx_text(&n->inputs[n->input_count++], p, "input");
