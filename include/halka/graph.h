@@ -110,6 +110,8 @@ HK_API int hk_graph_input_count(const hk_graph *graph);
 HK_API hk_value *hk_graph_input_at(const hk_graph *graph, int index);
 HK_API int hk_graph_output_count(const hk_graph *graph);
 HK_API hk_value *hk_graph_output_at(const hk_graph *graph, int index);
+/** Returns the name under which an output was declared; the value may have another. */
+HK_API const char *hk_graph_output_name(const hk_graph *graph, int index);
 /** Returns the initializers, in the order in which they were added. */
 HK_API int hk_graph_constant_count(const hk_graph *graph);
 HK_API hk_value *hk_graph_constant_at(const hk_graph *graph, int index);

@@ -240,6 +240,11 @@ hk_value *hk_graph_output_at(const hk_graph *graph, int index)
     return graph->outputs[index];
 }
 
+const char *hk_graph_output_name(const hk_graph *graph, int index)
+{
+    return graph->output_names[index];
+}
+
 int hk_graph_constant_count(const hk_graph *graph)
 {
     int count = 0;
