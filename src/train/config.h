@@ -19,7 +19,7 @@ typedef struct hki_optimizer_config {
     double lr;               /* Adam, AdamW, Lamb, SGD 1e-3; Adagrad 1e-2 */
     double betas[2];         /* 0.9, 0.999 */
     double eps;              /* 1e-8; Adagrad 1e-10 */
-    double weight_decay;     /* 0; AdamW type 0.01 as torch when not given? no: 0 as FusedAdam */
+    double weight_decay;     /* 0 */
     bool bias_correction;    /* true */
     bool adam_w_mode;        /* true: "Adam" decays as AdamW, as DeepSpeed does, unless false is given */
     double momentum;         /* SGD: 0 */
@@ -44,7 +44,7 @@ typedef struct hki_schedule_config {
     hki_schedule_type type;
     double warmup_min_lr, warmup_max_lr; /* 0; NAN: the optimizer's lr */
     int64_t warmup_num_steps;            /* 1000 */
-    bool warmup_linear;                  /* warmup_type "linear"; default "log" */
+    int warmup_linear;                   /* warmup_type: 0 "log", 1 "linear" */
     int64_t total_num_steps;
     double warmup_min_ratio, cos_min_ratio; /* 0, 1e-4 */
     double lr_range_test_min_lr, lr_range_test_step_rate; /* 1e-3, 1 */
@@ -67,7 +67,7 @@ typedef enum hki_loss_type {
 
 /* "loss": "cross_entropy" or {"type": ..., "output": ..., "label_smoothing": ..., "class_weights": [...] | "balanced", "delta": ...} */
 typedef struct hki_loss_config {
-    hki_loss_type type;
+    int type;                /* hki_loss_type */
     const char *output;      /* the graph output it reads; NULL: "logits" if there is one, else the first */
     double label_smoothing;
     const double *class_weights;
@@ -79,7 +79,7 @@ typedef struct hki_loss_config {
 /* "augment": {"flip": 0.5, "crop": 4, "rotate": 10, "brightness": ..., "contrast": ..., "saturation": ..., "erase": 0.5, "mixup": 0.2} */
 typedef struct hki_augment_config {
     double horizontal_flip, vertical_flip; /* probabilities */
-    int crop_padding;                      /* pixels */
+    int64_t crop_padding;                  /* pixels */
     double rotate;                         /* degrees, each way */
     double brightness, contrast, saturation;
     double erase;                          /* probability */
@@ -100,16 +100,23 @@ typedef struct hki_data_config {
     const char *const *classes;
     int class_count;
     hki_augment_config augment;
-    int workers;                /* data-loading threads: 1; 0: none */
+    const double *mean;         /* of the stored values, per channel; NULL: measured on the training data */
+    int mean_count;
+    const double *deviation;
+    int deviation_count;
+    int64_t workers;            /* data-loading threads: 1; 0: none */
     int64_t limit;              /* use only the first samples; 0: all */
 } hki_data_config;
+
+/* What says which epoch is best. */
+typedef enum hki_monitor { HKI_MONITOR_AUTO, HKI_MONITOR_ACCURACY, HKI_MONITOR_LOSS } hki_monitor;
 
 typedef struct hki_config {
     hki_arena *arena;
     const char *source;      /* file name or "config" */
     /* batch rule: train = micro x accumulation (x world) */
     int64_t train_batch_size, micro_batch_size, accumulation_steps; /* resolved; 0 before */
-    double gradient_clipping; /* 0: off (halka's default; printed) */
+    double gradient_clipping; /* 1, as DeepSpeed since 0.18; 0: off */
     int64_t steps_per_print;
     bool drop_last;           /* dataloader_drop_last */
     hki_optimizer_config optimizer;
@@ -117,23 +124,21 @@ typedef struct hki_config {
     hki_loss_config loss;
     hki_data_config data;
     /* "model": name of an architecture or path of an .onnx file, or {"name": ..., options} */
-    const char *model_name, *model_path;
-    double model_width;
-    double model_dropout;     /* NAN: the architecture's own */
-    const int64_t *model_hidden; /* mlp */
-    int model_hidden_count;
+    const char *model_name, *model_file; /* one of the two */
+    double model_width_multiplier; /* 0: the architecture's own */
+    double model_dropout;          /* negative: the architecture's own */
+    const int64_t *model_widths;   /* mlp: hidden layers; cnn: channels of the stages */
+    int model_width_count;
     const char *name;         /* of the run: folder runs/<name> */
     const char *output;       /* "runs" */
     int64_t epochs, max_steps; /* 1; 0: no limit */
     uint64_t seed;            /* 1234 */
     const char *const *frozen; /* name patterns of parameters that are not trained */
     int frozen_count;
-    const char *const *metrics;
-    int metric_count;
     int64_t early_stopping;   /* epochs without improvement; 0: off */
-    const char *monitor;      /* "accuracy" or "loss"; NULL: accuracy for classification, else loss */
+    int monitor;              /* hki_monitor */
     int64_t checkpoint_every; /* steps; 0: each epoch only */
-    int checkpoint_keep;      /* 3 */
+    int64_t checkpoint_keep;  /* 2 */
     char *effective;          /* pretty JSON of all values in force; in the arena */
 } hki_config;
 

@@ -203,7 +203,7 @@ static hk_status find_prediction(int *out, const hk_graph *model, const hki_loss
     return NULL;
 }
 
-static bool loss_classifies(hki_loss_type type)
+static bool loss_classifies(int type)
 {
     return type == HKI_LOSS_CROSS_ENTROPY;
 }
