@@ -55,6 +55,12 @@ double hki_uniform_double(uint32_t high, uint32_t low)
     return (double)(((uint64_t)high << 32 | low) >> 11) * 0x1p-53;
 }
 
+/* 1/1, 1/3, ... 1/13 */
+static const double odd_reciprocal[] = {1, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13};
+/* -1/(n (n-1)) and -1/(n (n+1)) for n = 2, 4 .. 12: from one term of Taylor's series of cosine and sine to the next */
+static const double cosine_step[] = {-1.0 / 2, -1.0 / 12, -1.0 / 30, -1.0 / 56, -1.0 / 90, -1.0 / 132};
+static const double sine_step[] = {-1.0 / 6, -1.0 / 20, -1.0 / 42, -1.0 / 72, -1.0 / 110, -1.0 / 156};
+
 /* Natural logarithm of x in [2^-32, 1], error below 1e-12: x = m 2^e with m in [sqrt(1/2), sqrt(2)),
  * log m = 2 artanh(s) with s = (m - 1) / (m + 1), |s| < 0.172. */
 static double log_unit(double x)
@@ -69,10 +75,9 @@ static double log_unit(double x)
         m *= 0.5;
         exponent++;
     }
-    double s = (m - 1) / (m + 1), z = s * s;
-    double series = 1.0 / 13;
-    for (int n = 11; n >= 1; n -= 2)
-        series = series * z + 1.0 / n;
+    double s = (m - 1) / (m + 1), z = s * s, series = 0;
+    for (int i = 6; i >= 0; i--)
+        series = series * z + odd_reciprocal[i];
     return exponent * 0.6931471805599453 + 2 * s * series;
 }
 
@@ -83,9 +88,9 @@ static void cosine_sine(double *out_cosine, double *out_sine, uint32_t word)
     uint32_t quarter = (word + (1u << 29)) >> 30;
     int32_t rest = (int32_t)(word - (quarter << 30)); /* [-2^29, 2^29) */
     double x = rest * (1.5707963267948966 / 1073741824.0), z = x * x, cosine = 1, sine = 1;
-    for (int n = 12; n >= 2; n -= 2) {
-        cosine = 1 - cosine * z / (n * (n - 1));
-        sine = 1 - sine * z / (n * (n + 1));
+    for (int i = 5; i >= 0; i--) {
+        cosine = 1 + cosine * z * cosine_step[i];
+        sine = 1 + sine * z * sine_step[i];
     }
     sine *= x;
     *out_cosine = quarter == 0 ? cosine : quarter == 1 ? -sine : quarter == 2 ? -cosine : sine;

@@ -131,21 +131,33 @@ const void *hk_tensor_const_data(const hk_tensor *tensor)
     return tensor->data;
 }
 
-/* y (columns, rows) = transpose of x (rows, columns). Tiles of 16 x 16 keep the lines of both sides in the first-level
- * cache whatever the sizes are. */
-#define TRANSPOSE(name, type)                                                                        \
-    static void name(type *restrict y, const type *restrict x, int64_t rows, int64_t columns)        \
-    {                                                                                                \
-        enum { TILE = 16 };                                                                          \
-        for (int64_t r0 = 0; r0 < rows; r0 += TILE) {                                                \
-            int64_t r1 = r0 + TILE < rows ? r0 + TILE : rows;                                        \
-            for (int64_t c0 = 0; c0 < columns; c0 += TILE) {                                         \
-                int64_t c1 = c0 + TILE < columns ? c0 + TILE : columns;                              \
-                for (int64_t c = c0; c < c1; c++)                                                    \
-                    for (int64_t r = r0; r < r1; r++)                                                \
-                        y[c * rows + r] = x[r * columns + c];                                        \
-            }                                                                                        \
-        }                                                                                            \
+#define TILE 16 /* a row of 16 floats is a cache line */
+
+/* y (columns, rows) = transpose of x (rows, columns), in the order of y. Full tiles go through a small buffer, so that
+ * each line of x is read once, in one go: walked in place, a tile would throw its own lines out of the cache when the
+ * rows are a power of two apart, as in 64 channels of 32 x 32. */
+#define TRANSPOSE(name, type)                                                                                      \
+    static void name(type *restrict y, const type *restrict x, int64_t rows, int64_t columns)                      \
+    {                                                                                                              \
+        for (int64_t c0 = 0; c0 < columns; c0 += TILE) {                                                           \
+            int64_t c1 = c0 + TILE < columns ? c0 + TILE : columns;                                                \
+            for (int64_t r0 = 0; r0 < rows; r0 += TILE) {                                                          \
+                if (c1 - c0 < TILE || rows - r0 < TILE) {                                                          \
+                    int64_t r1 = r0 + TILE < rows ? r0 + TILE : rows;                                              \
+                    for (int64_t c = c0; c < c1; c++)                                                              \
+                        for (int64_t r = r0; r < r1; r++)                                                          \
+                            y[c * rows + r] = x[r * columns + c];                                                  \
+                    continue;                                                                                      \
+                }                                                                                                  \
+                type tile[TILE][TILE];                                                                             \
+                for (int r = 0; r < TILE; r++)                                                                     \
+                    for (int c = 0; c < TILE; c++)                                                                 \
+                        tile[r][c] = x[(r0 + r) * columns + c0 + c];                                               \
+                for (int c = 0; c < TILE; c++)                                                                     \
+                    for (int r = 0; r < TILE; r++)                                                                 \
+                        y[(c0 + c) * rows + r0 + r] = tile[r][c];                                                  \
+            }                                                                                                      \
+        }                                                                                                          \
     }
 
 /* Elements are moved as raw bits, whatever type others read them with. */
