@@ -215,7 +215,7 @@ typedef struct hki_op {
 
 /** Finds an operator; NULL if there is none. Defined by the list in src/ops/ops.inc. */
 const hki_op *hki_op_find(const char *domain, const char *name);
-/** All operators, sorted as in the list. */
+/** All operators, sorted by name. */
 const hki_op *hki_op_at(int index);
 int hki_op_count(void);
 
