@@ -54,7 +54,7 @@ static hk_status non_zero_run(hki_run *r)
 }
 
 static const hki_case non_zero_cases[] = {
-    {"i32[2,3]=(1,0,2,0,0,3)", NULL}, {"f[3]=(0,-1,2)!", NULL}, {"b[2,2]=(0,0,0,0)", NULL}, {"i64[0,2]", NULL},
+    {"i32[2,3]=(1,0,2,0,0,3)", NULL}, {"f[3]=(0,-1,2)!", NULL}, {"bool[2,2]=(0,0,0,0)", NULL}, {"i64[0,2]", NULL},
     {"i64[]=(5)", NULL},              {NULL, NULL},
 };
 
@@ -153,8 +153,8 @@ static hk_status compress_grad(hki_grad *g)
 }
 
 static const hki_case compress_cases[] = {
-    {"f[3,2] b[3]=(1,0,1)", "axis=0"}, {"f[3,2] b[5]=(0,1,0,0,1)", NULL}, {"f[2,3,2] b[2]=(0,1)", "axis=-2"},
-    {"f[3,2] b[3]=(0,0,0)", "axis=0"}, {NULL, NULL},
+    {"f[3,2] bool[3]=(1,0,1)", "axis=0"}, {"f[3,2] bool[5]=(0,1,0,0,1)", NULL}, {"f[2,3,2] bool[2]=(0,1)", "axis=-2"},
+    {"f[3,2] bool[3]=(0,0,0)", "axis=0"}, {NULL, NULL},
 };
 
 const hki_op hki_op_compress = {
@@ -202,7 +202,7 @@ static hk_status compress_backward_grad(hki_grad *g)
 }
 
 static const hki_case compress_backward_cases[] = {
-    {"f[2,2] b[3]=(1,0,1) f[3,2]!", "axis=0"}, {"f[2] b[5]=(0,1,0,0,1) f[3,2]!", NULL}, {NULL, NULL},
+    {"f[2,2] bool[3]=(1,0,1) f[3,2]!", "axis=0"}, {"f[2] bool[5]=(0,1,0,0,1) f[3,2]!", NULL}, {NULL, NULL},
 };
 
 const hki_op hki_op_compress_grad = {
