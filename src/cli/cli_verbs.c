@@ -1,0 +1,109 @@
+/* The table of verbs: their arguments, options and examples. What stands here is the help, the man page and the
+ * completions. */
+#include "cli/cli.h"
+
+#define END                                                                                                            \
+    {                                                                                                                  \
+        NULL, 0, CLI_FLAG, NULL, NULL                                                                                  \
+    }
+#define END_ARGUMENTS                                                                                                  \
+    {                                                                                                                  \
+        NULL, false, false, NULL, NULL                                                                                 \
+    }
+
+static const cli_argument model_arguments[] = {{"MODEL", false, false, "ONNX file", NULL}, END_ARGUMENTS};
+static const cli_option inspect_options[] = {
+    {"shape", 's', CLI_TEXT, "[NAME=]DIMS", "plan for these dims of an input (default: as declared, 1 where unknown)"},
+    {"nodes", 'n', CLI_FLAG, NULL, "list all nodes with the shapes of their outputs"},
+    {"parameters", 'p', CLI_FLAG, NULL, "list all initializers"},
+    {"no-plan", 0, CLI_FLAG, NULL, "look at the file only: no memory plan, no count of operations"},
+    END,
+};
+static const char inspect_examples[] = "halka inspect resnet18.onnx\n"
+                                       "# memory and operations of a batch of 8\n"
+                                       "halka inspect resnet18.onnx --shape input=8x3x224x224\n";
+
+static const cli_argument create_arguments[] = {
+    {"NAME", false, false, "architecture; `halka model list` names them", "@architecture"}, END_ARGUMENTS};
+static const cli_option create_options[] = {
+    {"output", 'o', CLI_TEXT, "FILE", "where to write the model (.onnx)"},
+    {"classes", 0, CLI_INTEGER, "N", "number of classes"},
+    {"sample", 0, CLI_TEXT, "CxHxW", "channels, height and width of a sample, such as 3x32x32"},
+    {"input", 0, CLI_TEXT, "TYPE:LAYOUT",
+     "how samples are stored: uint8 or float32, then CHW, HWC, HW or (mlp) VECTOR"},
+    {"scale", 0, CLI_NUMBER, "X", "the model divides its input by X (default: 255 for uint8, else 1)"},
+    {"mean", 0, CLI_TEXT, "X,...", "then subtracts this, one for all channels or one each"},
+    {"deviation", 0, CLI_TEXT, "X,...", "then divides by this"},
+    {"widths", 0, CLI_TEXT, "N,...", "mlp: hidden layers; cnn: channels of each stage"},
+    {"width", 0, CLI_NUMBER, "X", "cnn, mobilenetv2: multiplies all channel counts"},
+    {"dropout", 0, CLI_NUMBER, "P", "ratio of dropout; 0 leaves it out (default: the architecture's own)"},
+    {"probabilities", 0, CLI_FLAG, NULL, "add the output \"probabilities\""},
+    {"seed", 0, CLI_INTEGER, "N", "of the initial weights (default: 0)"},
+    END,
+};
+static const char create_examples[] =
+    "halka model create resnet18 -o resnet18.onnx\n"
+    "# a network for 28x28 bytes of one channel, ten classes, that normalises its input itself\n"
+    "halka model create cnn --input uint8:HW --mean 0.286 --deviation 0.353 --classes 10 -o cnn.onnx\n"
+    "# thirteen features, three hidden layers\n"
+    "halka model create mlp --input float32:VECTOR --sample 13 --widths 64,64,32 --classes 3 -o mlp.onnx\n";
+
+static const cli_argument op_arguments[] = {{"NAME", true, false, "operator; without it, the table", "@op"},
+                                            END_ARGUMENTS};
+static const cli_option op_options[] = {
+    {"all", 'a', CLI_FLAG, NULL, "halka's inner operators too; they never stand in an exported file"},
+    END,
+};
+static const char op_examples[] = "halka op Conv\nhalka op --json\n";
+
+static const cli_option info_options[] = {
+    {"digest", 0, CLI_TEXT, "FILE",
+     "print the SHA-256 of the weights in a model (.onnx) or checkpoint (.safetensors); may "
+     "be repeated"},
+    END,
+};
+static const char info_examples[] = "halka info\n"
+                                    "# did two runs end in the same weights?\n"
+                                    "halka info --digest a/model.onnx --digest b/model.onnx\n";
+
+static const cli_argument help_arguments[] = {{"VERB", true, true, "what to explain", "@verb"}, END_ARGUMENTS};
+static const cli_option help_options[] = {
+    {"man", 0, CLI_FLAG, NULL, "print the man page"},
+    END,
+};
+static const cli_argument completion_arguments[] = {{"SHELL", false, false, "bash, zsh or fish", "bash|zsh|fish"},
+                                                    END_ARGUMENTS};
+static const char completion_examples[] = "halka completion bash > ~/.local/share/bash-completion/completions/halka\n"
+                                          "halka completion zsh > ~/.zfunc/_halka\n"
+                                          "halka completion fish > ~/.config/fish/completions/halka.fish\n";
+
+const cli_verb cli_verbs[] = {
+    {"inspect", cmd_inspect, "show what is in a model and what a run of it costs", model_arguments, inspect_options,
+     true, inspect_examples},
+    {"model create", cmd_model_create, "make a model with fresh weights from a built-in architecture", create_arguments,
+     create_options, false, create_examples},
+    {"model list", cmd_model_list, "list the built-in architectures", NULL, NULL, false, NULL},
+    {"op", cmd_op, "show the operators: opsets, types, gradients", op_arguments, op_options, false, op_examples},
+    {"info", cmd_info, "show version, machine and features; digest weights", NULL, info_options, false, info_examples},
+    {"completion", cmd_completion, "print a completion script for a shell", completion_arguments, NULL, false,
+     completion_examples},
+    {"help", cmd_help, "explain a verb", help_arguments, help_options, false,
+     "halka help inspect\nhalka help --man | man -l -\n"},
+    {"version", cmd_version, "print the version", NULL, NULL, false, NULL},
+    {NULL, NULL, NULL, NULL, NULL, false, NULL},
+};
+
+const cli_verb *cli_verb_find(int argc, char **argv, int *out_words)
+{
+    for (const cli_verb *verb = cli_verbs; verb->name && argc > 0; verb++) {
+        const char *second = strchr(verb->name, ' ');
+        size_t first = second ? (size_t)(second - verb->name) : strlen(verb->name);
+        if (strlen(argv[0]) != first || strncmp(argv[0], verb->name, first))
+            continue;
+        if (second && (argc < 2 || strcmp(argv[1], second + 1)))
+            continue;
+        *out_words = second ? 2 : 1;
+        return verb;
+    }
+    return NULL;
+}
