@@ -1,5 +1,5 @@
-/* ArgMax and ArgMin: y = index along an axis of the largest (smallest) element. Of equal ones the first, or with select_last_index the last. A NaN is
- * taken for the extreme, as NumPy does. */
+/* ArgMax and ArgMin: y = index along an axis of the largest (smallest) element. Of equal ones the first, or with
+ * select_last_index the last. A NaN is taken for the extreme, as NumPy does. */
 #include "ops/order.h"
 #include "ops/shapes.h"
 
@@ -30,7 +30,8 @@ typedef struct arg {
     bool smallest, last;
 } arg;
 
-/* x - x is NaN for infinities too, so NaN is asked for directly. For float32 the loop is spelled out: it counts in accuracy metrics. */
+/* x - x is NaN for infinities too, so NaN is asked for directly. For float32 the loop is spelled out: it counts in
+ * accuracy metrics. */
 static int64_t line_of_floats(const arg *s, const float *x)
 {
     int64_t best = 0;
@@ -79,8 +80,12 @@ static hk_status run_any(hki_run *r, bool smallest)
     const hk_tensor *x = r->in[0];
     int axis;
     HK_TRY(hki_axis(&axis, hki_attribute_int(r->node, "axis"), x->rank));
-    arg s = {.x = x->data, .dtype = x->dtype, .y = r->out[0]->data, .n = x->dims[axis],
-             .inner = hki_shape_count(x->dims, axis + 1, x->rank), .smallest = smallest,
+    arg s = {.x = x->data,
+             .dtype = x->dtype,
+             .y = r->out[0]->data,
+             .n = x->dims[axis],
+             .inner = hki_shape_count(x->dims, axis + 1, x->rank),
+             .smallest = smallest,
              .last = hki_attribute_int(r->node, "select_last_index") != 0};
     s.lines = hki_shape_count(x->dims, 0, axis) * s.inner;
     if (s.lines == 0)
@@ -101,15 +106,19 @@ static hk_status min_run(hki_run *r)
 }
 
 static const hki_case cases[] = {
-    {"f[3,4]{distinct}!", NULL},          {"f[2,3,4]{distinct}!", "axis=-1 keepdims=0"},
-    {"i32[2,3]=(1,3,3,2,2,0)", "axis=1 select_last_index=1"}, {"f[5]!", "axis=0 keepdims=0"}, {"f[2,0]!", "axis=0"}, {NULL, NULL},
+    {"f[3,4]{distinct}!", NULL},
+    {"f[2,3,4]{distinct}!", "axis=-1 keepdims=0"},
+    {"i32[2,3]=(1,3,3,2,2,0)", "axis=1 select_last_index=1"},
+    {"f[5]!", "axis=0 keepdims=0"},
+    {"f[2,0]!", "axis=0"},
+    {NULL, NULL},
 };
 
-#define ARG_TABLE                                                                                                   \
-    .inputs = {{"data", "T", HKI_NUMERIC, 0}},                                                                      \
-    .outputs = {{"reduced", "I", HKI_BIT(HK_INT64), 0}},                                                            \
-    .attributes = {{"axis", HK_ATTRIBUTE_INT, {.i = 0}, false}, {"keepdims", HK_ATTRIBUTE_INT, {.i = 1}, false},    \
-                   {"select_last_index", HK_ATTRIBUTE_INT, {.i = 0}, false}},                                       \
+#define ARG_TABLE                                                                                                      \
+    .inputs = {{"data", "T", HKI_NUMERIC, 0}}, .outputs = {{"reduced", "I", HKI_BIT(HK_INT64), 0}},                    \
+    .attributes = {{"axis", HK_ATTRIBUTE_INT, {.i = 0}, false},                                                        \
+                   {"keepdims", HK_ATTRIBUTE_INT, {.i = 1}, false},                                                    \
+                   {"select_last_index", HK_ATTRIBUTE_INT, {.i = 0}, false}},                                          \
     .versions = {{1, NULL}, {11, NULL}, {12, NULL}, {13, NULL}}, .infer = infer, .cases = cases
 
 const hki_op hki_op_arg_max = {

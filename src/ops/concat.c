@@ -127,9 +127,14 @@ static hk_status concat_from_1(hki_draft *draft)
 }
 
 static const hki_case concat_cases[] = {
-    {"f[2,3] f[2,1]", "axis=1"},        {"f[1,2] f[3,2] f[2,2]", "axis=0"}, {"f[2,3,1] f[2,3,4]", "axis=-1"},
-    {"f[2,2,2] f[2,0,2]", "axis=1"},    {"f[3]", "axis=0"},                 {"f[0,2] f[0,2]", "axis=0"},
-    {"f[2,3,2] f[2,3,2]", "axis=-2"},   {NULL, NULL},
+    {"f[2,3] f[2,1]", "axis=1"},
+    {"f[1,2] f[3,2] f[2,2]", "axis=0"},
+    {"f[2,3,1] f[2,3,4]", "axis=-1"},
+    {"f[2,2,2] f[2,0,2]", "axis=1"},
+    {"f[3]", "axis=0"},
+    {"f[0,2] f[0,2]", "axis=0"},
+    {"f[2,3,2] f[2,3,2]", "axis=-2"},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_concat = {
@@ -148,7 +153,8 @@ const hki_op hki_op_concat = {
 /* ---- Split ---- */
 
 /* The length of output i where neither `split` nor symbols leave it open. */
-static hk_status split_length(int64_t *out, int i, int outputs, int64_t dim, const hk_tensor *split, const hk_node *node)
+static hk_status split_length(int64_t *out, int i, int outputs, int64_t dim, const hk_tensor *split,
+                              const hk_node *node)
 {
     const hk_attribute *given = hki_attribute_find(node, "num_outputs");
     if (split) {
@@ -158,7 +164,8 @@ static hk_status split_length(int64_t *out, int i, int outputs, int64_t dim, con
         return NULL;
     }
     if (given && given->as.i != outputs)
-        return HK_ERR(HK_INVALID_ARGUMENT, "num_outputs is %" PRId64 ", but the node has %d outputs", given->as.i, outputs);
+        return HK_ERR(HK_INVALID_ARGUMENT, "num_outputs is %" PRId64 ", but the node has %d outputs", given->as.i,
+                      outputs);
     if (dim < 0) {
         *out = outputs == 1 ? dim : HKI_DIM_UNKNOWN;
         return NULL;
@@ -181,7 +188,8 @@ static hk_status split_check(const hk_tensor *split, int outputs, int64_t dim)
     for (int i = 0; i < outputs; i++)
         sum = hki_dim_add(sum, hki_tensor_get_int(split, i));
     if (dim >= 0 && sum != dim)
-        return HK_ERR(HK_INVALID_SHAPE, "the lengths of split add up to %" PRId64 ", expected the dim %" PRId64, sum, dim);
+        return HK_ERR(HK_INVALID_SHAPE, "the lengths of split add up to %" PRId64 ", expected the dim %" PRId64, sum,
+                      dim);
     return NULL;
 }
 
@@ -222,8 +230,8 @@ static hk_status split_run(hki_run *r)
             if (r->out[i]->dims[axis] != length)
                 return HK_ERR(HK_INVALID_SHAPE, "output %d has length %" PRId64 ", but was planned with %" PRId64, i,
                               length, r->out[i]->dims[axis]);
-            copy_part(r->out[i]->data, length * inner, (const char *)x->data + (size_t)at * size,
-                      x->dims[axis] * inner, outer, length * inner, size, r->pool);
+            copy_part(r->out[i]->data, length * inner, (const char *)x->data + (size_t)at * size, x->dims[axis] * inner,
+                      outer, length * inner, size, r->pool);
         }
         at += length * inner;
     }
@@ -256,8 +264,11 @@ static hk_status split_to_input(hki_draft *draft)
 }
 
 static const hki_case split_cases[] = {
-    {"f[2,6] i64[3]=(1,2,3)", "axis=1"}, {"f[4,2] i64[2]=(0,4)", "axis=0"}, {"f[2,3,4] i64[2]=(2,2)", "axis=-1"},
-    {"f[0,3] i64[2]=(1,2)", "axis=1"},   {NULL, NULL},
+    {"f[2,6] i64[3]=(1,2,3)", "axis=1"},
+    {"f[4,2] i64[2]=(0,4)", "axis=0"},
+    {"f[2,3,4] i64[2]=(2,2)", "axis=-1"},
+    {"f[0,3] i64[2]=(1,2)", "axis=1"},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_split = {

@@ -44,18 +44,30 @@ static hk_status constant_run(hki_run *r)
 }
 
 static const hki_case constant_cases[] = {
-    {"", "value_float=1.5"}, {"", "value_int=-3"}, {"", "value_floats=[1.5,2.5]"}, {"", "value_ints=[1,2,3]"}, {NULL, NULL},
+    {"", "value_float=1.5"},    {"", "value_int=-3"}, {"", "value_floats=[1.5,2.5]"},
+    {"", "value_ints=[1,2,3]"}, {NULL, NULL},
 };
 
 const hki_op hki_op_constant = {
     .name = "Constant",
     .doc = "y = the value in the attribute",
     .outputs = {{"output", "output", HKI_ANY, 0}},
-    .attributes = {{"value", HK_ATTRIBUTE_TENSOR, {.i = 0}, false}, {"value_float", HK_ATTRIBUTE_FLOAT, {.f = 0}, false},
-                   {"value_floats", HK_ATTRIBUTE_FLOATS, {.i = 0}, false}, {"value_int", HK_ATTRIBUTE_INT, {.i = 0}, false},
-                   {"value_ints", HK_ATTRIBUTE_INTS, {.i = 0}, false}, {"value_string", HK_ATTRIBUTE_STRING, {.s = ""}, false},
+    .attributes = {{"value", HK_ATTRIBUTE_TENSOR, {.i = 0}, false},
+                   {"value_float", HK_ATTRIBUTE_FLOAT, {.f = 0}, false},
+                   {"value_floats", HK_ATTRIBUTE_FLOATS, {.i = 0}, false},
+                   {"value_int", HK_ATTRIBUTE_INT, {.i = 0}, false},
+                   {"value_ints", HK_ATTRIBUTE_INTS, {.i = 0}, false},
+                   {"value_string", HK_ATTRIBUTE_STRING, {.s = ""}, false},
                    {"value_strings", HK_ATTRIBUTE_STRINGS, {.i = 0}, false}},
-    .versions = {{1, NULL}, {9, NULL}, {11, NULL}, {12, NULL}, {13, NULL}, {19, NULL}, {21, NULL}, {23, NULL}, {24, NULL},
+    .versions = {{1, NULL},
+                 {9, NULL},
+                 {11, NULL},
+                 {12, NULL},
+                 {13, NULL},
+                 {19, NULL},
+                 {21, NULL},
+                 {23, NULL},
+                 {24, NULL},
                  {25, NULL}},
     .infer = constant_infer,
     .run = constant_run,
@@ -72,7 +84,8 @@ static hk_status filled_infer(hki_infer *c)
     int64_t numbers[HKI_SHAPE_NUMBERS];
     y->dtype = value ? value->as.tensor->dtype : HK_FLOAT;
     if (value && hk_tensor_count(value->as.tensor) != 1)
-        return HK_ERR(HK_INVALID_SHAPE, "value must have one element, found %" PRId64, hk_tensor_count(value->as.tensor));
+        return HK_ERR(HK_INVALID_SHAPE, "value must have one element, found %" PRId64,
+                      hk_tensor_count(value->as.tensor));
     if (hk_dtype_size(y->dtype) == 0 || hk_dtype_size(y->dtype) > 8)
         return HK_ERR(HK_INVALID_TYPE, "value of type %s is not supported", hk_dtype_name(y->dtype));
     int rank;
@@ -185,7 +198,8 @@ static hk_status range_count(int64_t *out, const hk_tensor *start, const hk_tens
         count = (double)steps;
         *out = (int64_t)steps;
     } else {
-        count = ceil((hki_tensor_get_double(limit, 0) - hki_tensor_get_double(start, 0)) / hki_tensor_get_double(delta, 0));
+        count =
+            ceil((hki_tensor_get_double(limit, 0) - hki_tensor_get_double(start, 0)) / hki_tensor_get_double(delta, 0));
         if (!(count > 0)) /* also NaN */
             count = 0;
         *out = count < 1e15 ? (int64_t)count : 0;
@@ -239,8 +253,10 @@ static hk_status range_run(hki_run *r)
 }
 
 static const hki_case range_cases[] = {
-    {"f[]=(1)! f[]=(5.5)! f[]=(1.25)!", NULL}, {"i64[]=(10) i64[]=(4) i64[]=(-2)", NULL},
-    {"i32[]=(3) i32[]=(3) i32[]=(1)", NULL},   {NULL, NULL},
+    {"f[]=(1)! f[]=(5.5)! f[]=(1.25)!", NULL},
+    {"i64[]=(10) i64[]=(4) i64[]=(-2)", NULL},
+    {"i32[]=(3) i32[]=(3) i32[]=(1)", NULL},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_range = {

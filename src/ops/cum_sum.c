@@ -32,23 +32,23 @@ typedef struct cum_sum {
 } cum_sum;
 
 /* A: accumulator; GET and PUT convert between an element and it. */
-#define DEFINE_RUN(name, T, A, GET, PUT)                                                                    \
-    static void run_##name(const cum_sum *s, int64_t base, int64_t width)                                   \
-    {                                                                                                       \
-        const T *x = (const T *)s->x + base;                                                                \
-        T *y = (T *)s->y + base;                                                                            \
-        A sum[WIDTH] = {0};                                                                                 \
-        for (int64_t k = 0; k < s->n; k++) {                                                                \
-            int64_t at = (s->reverse ? s->n - 1 - k : k) * s->inner;                                        \
-            for (int64_t i = 0; i < width; i++) {                                                           \
-                A before = sum[i];                                                                          \
-                sum[i] = before + GET(x[at + i]);                                                           \
-                y[at + i] = PUT(s->exclusive ? before : sum[i]);                                            \
-            }                                                                                               \
-        }                                                                                                   \
+#define DEFINE_RUN(name, T, A, GET, PUT)                                                                               \
+    static void run_##name(const cum_sum *s, int64_t base, int64_t width)                                              \
+    {                                                                                                                  \
+        const T *x = (const T *)s->x + base;                                                                           \
+        T *y = (T *)s->y + base;                                                                                       \
+        A sum[WIDTH] = {0};                                                                                            \
+        for (int64_t k = 0; k < s->n; k++) {                                                                           \
+            int64_t at = (s->reverse ? s->n - 1 - k : k) * s->inner;                                                   \
+            for (int64_t i = 0; i < width; i++) {                                                                      \
+                A before = sum[i];                                                                                     \
+                sum[i] = before + GET(x[at + i]);                                                                      \
+                y[at + i] = PUT(s->exclusive ? before : sum[i]);                                                       \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 #define AS_IS(v) (v)
-#define WRAP(v) ((uint64_t)(v))
+#define WRAP(v)  ((uint64_t)(v))
 DEFINE_RUN(float, float, float, AS_IS, AS_IS)
 DEFINE_RUN(double, double, double, AS_IS, AS_IS)
 DEFINE_RUN(float16, uint16_t, float, hki_float16_to_float, hki_float_to_float16)
@@ -90,7 +90,10 @@ static hk_status run(hki_run *r)
     if (x->rank == 0)
         return HK_ERR(HK_INVALID_SHAPE, "x must have rank 1 or more, found a scalar");
     HK_TRY(axis_of(&axis, r->in[1], x->rank));
-    cum_sum s = {.x = x->data, .y = r->out[0]->data, .dtype = x->dtype, .n = x->dims[axis],
+    cum_sum s = {.x = x->data,
+                 .y = r->out[0]->data,
+                 .dtype = x->dtype,
+                 .n = x->dims[axis],
                  .inner = hki_shape_count(x->dims, axis + 1, x->rank),
                  .exclusive = hki_attribute_int(r->node, "exclusive") != 0,
                  .reverse = hki_attribute_int(r->node, "reverse") != 0};

@@ -1,7 +1,8 @@
 /* DepthToSpace and SpaceToDepth: blocks of b x b pixels for b*b channels, and back.
  *
- * With x of (N, C*b*b, H, W) and y of (N, C, H*b, W*b):  y[n, c, h*b + i, w*b + j] = x[n, k, h, w], where k is (i*b + j)*C + c in mode DCR
- * and c*b*b + i*b + j in mode CRD. halka SpaceToDepth knows both modes: it is the gradient of DepthToSpace. */
+ * With x of (N, C*b*b, H, W) and y of (N, C, H*b, W*b):  y[n, c, h*b + i, w*b + j] = x[n, k, h, w], where k is (i*b +
+ * j)*C + c in mode DCR and c*b*b + i*b + j in mode CRD. halka SpaceToDepth knows both modes: it is the gradient of
+ * DepthToSpace. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -42,8 +43,8 @@ static void rearrange(hki_run *r, int64_t b, bool crd, bool to_wide)
     int64_t n = deep[0], h = deep[2], w = deep[3], c = deep[1] / (b * b), hw = h * w;
     int64_t dims[6] = {n, c, h, b, w, b}; /* n, c, h, i, w, j */
     int64_t wide_strides[6] = {c * hw * b * b, hw * b * b, w * b * b, w * b, b, 1};
-    int64_t deep_strides[6] = {c * hw * b * b, crd ? b * b * hw : hw, w, crd ? b * hw : b * c * hw,
-                               1, crd ? hw : c * hw};
+    int64_t deep_strides[6] = {c * hw * b * b,   crd ? b * b * hw : hw, w, crd ? b * hw : b * c * hw, 1,
+                               crd ? hw : c * hw};
     static const int wide_order[6] = {0, 1, 2, 3, 4, 5};
     static const int deep_orders[2][6] = {{0, 3, 5, 1, 2, 4}, {0, 1, 3, 5, 2, 4}};
     const int *order = to_wide ? wide_order : deep_orders[crd];
@@ -87,7 +88,8 @@ static hk_status to_space_grad(hki_grad *g)
     if (g->need[0] && g->dy[0])
         hk_graph_node(g->graph, "halka", "SpaceToDepth", NULL, HK_VALUES(g->dy[0]),
                       HK_ATTRIBUTES(HK_INT("blocksize", hki_attribute_int(g->node, "blocksize")),
-                                    HK_TEXT("mode", hki_attribute_text(g->node, "mode"))), 1, &g->dx[0]);
+                                    HK_TEXT("mode", hki_attribute_text(g->node, "mode"))),
+                      1, &g->dx[0]);
     return NULL;
 }
 
@@ -157,7 +159,10 @@ static hk_status to_depth_modes_grad(hki_grad *g)
 }
 
 static const hki_case to_depth_cases[] = {
-    {"f[2,2,4,6]", "blocksize=2"}, {"f[1,1,3,6]", "blocksize=3"}, {"f[1,3,0,2]", "blocksize=2"}, {NULL, NULL},
+    {"f[2,2,4,6]", "blocksize=2"},
+    {"f[1,1,3,6]", "blocksize=3"},
+    {"f[1,3,0,2]", "blocksize=2"},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_space_to_depth = {
@@ -174,7 +179,9 @@ const hki_op hki_op_space_to_depth = {
 };
 
 static const hki_case to_depth_modes_cases[] = {
-    {"f[2,2,4,6]", "blocksize=2"}, {"f[2,2,4,6]", "blocksize=2 mode=CRD"}, {NULL, NULL},
+    {"f[2,2,4,6]", "blocksize=2"},
+    {"f[2,2,4,6]", "blocksize=2 mode=CRD"},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_space_to_depth_modes = {

@@ -1,7 +1,8 @@
 /* Einsum: y[output labels] = sum over the other labels of the product of the inputs.
  *
- * The gradient of input i contracts dy with the other inputs; it is summed where x was broadcast, repeated over labels that only x has, and put
- * on the diagonal where x has a label twice. halka EinsumGrad does that; its own gradients are an Einsum and EinsumGrads. */
+ * The gradient of input i contracts dy with the other inputs; it is summed where x was broadcast, repeated over labels
+ * that only x has, and put on the diagonal where x has a label twice. halka EinsumGrad does that; its own gradients are
+ * an Einsum and EinsumGrads. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -123,13 +124,15 @@ static hk_status run(hki_run *r)
 
 /* ---- The gradient ---- */
 
-static hk_value *gradient_of(hk_graph *g, const hk_node *node, int index, hk_value *dy, hk_value *const *operands, int count)
+static hk_value *gradient_of(hk_graph *g, const hk_node *node, int index, hk_value *dy, hk_value *const *operands,
+                             int count)
 {
     hk_value *inputs[HKI_EINSUM_OPERANDS + 1] = {dy}, *out = NULL;
     for (int i = 0; i < count; i++)
         inputs[i + 1] = operands[i];
     hk_graph_node(g, "halka", "EinsumGrad", NULL, count + 1, inputs,
-                  HK_ATTRIBUTES(HK_TEXT("equation", hki_attribute_text(node, "equation")), HK_INT("index", index)), 1, &out);
+                  HK_ATTRIBUTES(HK_TEXT("equation", hki_attribute_text(node, "equation")), HK_INT("index", index)), 1,
+                  &out);
     return out;
 }
 
@@ -177,7 +180,8 @@ static hk_status backward_infer(hki_infer *c)
 {
     int64_t index = hki_attribute_int(c->node, "index");
     if (index < 0 || index >= c->input_count - 1)
-        return HK_ERR(HK_INVALID_ARGUMENT, "index must be that of one of %d operands, found %" PRId64, c->input_count - 1, index);
+        return HK_ERR(HK_INVALID_ARGUMENT, "index must be that of one of %d operands, found %" PRId64,
+                      c->input_count - 1, index);
     hki_type_copy(&c->out[0], c->in[index + 1]);
     return NULL;
 }
@@ -213,7 +217,8 @@ static hk_status backward_run(hki_run *r)
     return backward_compute(&w, r);
 }
 
-/* dx_i is linear in dy and in every operand but i: putting ddx in the place of x_i gives the product to differentiate. */
+/* dx_i is linear in dy and in every operand but i: putting ddx in the place of x_i gives the product to differentiate.
+ */
 static hk_status backward_grad(hki_grad *g)
 {
     int index = (int)hki_attribute_int(g->node, "index"), count = g->node->input_count - 1;
@@ -232,7 +237,9 @@ static hk_status backward_grad(hki_grad *g)
 }
 
 static const hki_case backward_cases[] = {
-    {"f[2,4] f[2,3]! f[3,4]", "equation=ij,jk->ik index=0"}, {"f[2] f[2,2,3] f[3]!", "equation=iij,j->i index=1"}, {NULL, NULL},
+    {"f[2,4] f[2,3]! f[3,4]", "equation=ij,jk->ik index=0"},
+    {"f[2] f[2,2,3] f[3]!", "equation=iij,j->i index=1"},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_einsum_grad = {

@@ -9,7 +9,7 @@
 #include "ops/shapes.h"
 #include "tensor/number.h"
 
-#define ELLIPSIS (-1)
+#define ELLIPSIS   (-1)
 #define BIT(label) ((uint64_t)1 << (label))
 
 /* ---- The equation ---- */
@@ -143,7 +143,8 @@ static hk_status check_output(const hki_einsum *e, const char *equation)
     return NULL;
 }
 
-hk_status hki_einsum_parse(hki_einsum *out, bool *known, const char *equation, int operands, const hki_type *const *types)
+hk_status hki_einsum_parse(hki_einsum *out, bool *known, const char *equation, int operands,
+                           const hki_type *const *types)
 {
     spelling terms[HKI_EINSUM_OPERANDS], output;
     int ellipsis = 0;
@@ -192,7 +193,8 @@ static int64_t extent_of(const hki_einsum_work *w, uint64_t labels)
     return product;
 }
 
-/* Scratch for `count` elements of `size` bytes. In a dry run NULL; an overflow makes the sum so large that no allocation can succeed. */
+/* Scratch for `count` elements of `size` bytes. In a dry run NULL; an overflow makes the sum so large that no
+ * allocation can succeed. */
 static void *take(hki_einsum_work *w, int64_t count, size_t size)
 {
     size_t bytes, total, start = w->used;
@@ -210,7 +212,8 @@ hk_status hki_einsum_factor(hki_factor *out, hki_einsum_work *w, const hki_term 
     if (tensor->dtype != w->type) {
         void *converted = take(w, count, hk_dtype_size(w->type));
         if (!w->dry)
-            HK_TRY(hki_convert(converted, w->type, tensor->data, tensor->dtype == HK_UINT64 ? HK_INT64 : tensor->dtype, count));
+            HK_TRY(hki_convert(converted, w->type, tensor->data, tensor->dtype == HK_UINT64 ? HK_INT64 : tensor->dtype,
+                               count));
         out->data = converted;
     }
     hki_row_major(strides, tensor->rank, tensor->dims);
@@ -255,7 +258,8 @@ static const void *pack(hki_einsum_work *w, const hki_factor *f, uint64_t set0, 
 }
 
 /* The labels of a dense result [set 0, set 1, set 2]. */
-static void label_result(hki_factor *out, const hki_einsum_work *w, const void *data, uint64_t set0, uint64_t set1, uint64_t set2)
+static void label_result(hki_factor *out, const hki_einsum_work *w, const void *data, uint64_t set0, uint64_t set1,
+                         uint64_t set2)
 {
     uint64_t sets[3] = {set0, set1, set2};
     int64_t stride = 1;
@@ -281,24 +285,24 @@ typedef struct product {
     float *scratch;
 } product;
 
-#define DEFINE_ROWS(name, T)                                                                            \
-    static void rows_##name(const product *p, int64_t row)                                              \
-    {                                                                                                   \
-        const T *a = (const T *)p->a + row * p->K;                                                      \
-        T *c = (T *)p->c + row * p->N;                                                                  \
-        if (!p->b) {                                                                                    \
-            T sum = 0;                                                                                  \
-            for (int64_t k = 0; k < p->K; k++)                                                          \
-                sum += a[k];                                                                            \
-            *c = sum;                                                                                   \
-            return;                                                                                     \
-        }                                                                                               \
-        const T *b = (const T *)p->b + row / p->M * p->K * p->N;                                        \
-        for (int64_t n = 0; n < p->N; n++)                                                              \
-            c[n] = 0;                                                                                   \
-        for (int64_t k = 0; k < p->K; k++)                                                              \
-            for (int64_t n = 0; n < p->N; n++)                                                          \
-                c[n] += a[k] * b[k * p->N + n];                                                         \
+#define DEFINE_ROWS(name, T)                                                                                           \
+    static void rows_##name(const product *p, int64_t row)                                                             \
+    {                                                                                                                  \
+        const T *a = (const T *)p->a + row * p->K;                                                                     \
+        T *c = (T *)p->c + row * p->N;                                                                                 \
+        if (!p->b) {                                                                                                   \
+            T sum = 0;                                                                                                 \
+            for (int64_t k = 0; k < p->K; k++)                                                                         \
+                sum += a[k];                                                                                           \
+            *c = sum;                                                                                                  \
+            return;                                                                                                    \
+        }                                                                                                              \
+        const T *b = (const T *)p->b + row / p->M * p->K * p->N;                                                       \
+        for (int64_t n = 0; n < p->N; n++)                                                                             \
+            c[n] = 0;                                                                                                  \
+        for (int64_t k = 0; k < p->K; k++)                                                                             \
+            for (int64_t n = 0; n < p->N; n++)                                                                         \
+                c[n] += a[k] * b[k * p->N + n];                                                                        \
     }
 DEFINE_ROWS(float, float)
 DEFINE_ROWS(double, double)
@@ -327,7 +331,8 @@ static void run_gemm(void *context, int64_t block, int worker)
     gemm.a += batch * p->M * p->K;
     gemm.b += batch * p->K * p->N;
     gemm.c += batch * p->M * p->N;
-    p->work->run->k->gemm->run_block(&gemm, block % gemm.blocks, p->scratch ? p->scratch + worker * gemm.scratch : NULL);
+    p->work->run->k->gemm->run_block(&gemm, block % gemm.blocks,
+                                     p->scratch ? p->scratch + worker * gemm.scratch : NULL);
 }
 
 /* Computes p->c. float32 products go through the packed kernel's order of summation. */
@@ -336,8 +341,17 @@ static void run_product(product *p)
     hki_einsum_work *w = p->work;
     hki_pool *pool = w->run->pool;
     if (p->b && w->type == HK_FLOAT && p->K > 0) {
-        p->gemm = (hkk_gemm){.M = p->M, .N = p->N, .K = p->K, .a = p->a, .a_row = p->K, .a_step = 1, .b = p->b,
-                             .b_unpacked = true, .b_ld = p->N, .c = p->c, .c_ld = p->N};
+        p->gemm = (hkk_gemm){.M = p->M,
+                             .N = p->N,
+                             .K = p->K,
+                             .a = p->a,
+                             .a_row = p->K,
+                             .a_step = 1,
+                             .b = p->b,
+                             .b_unpacked = true,
+                             .b_ld = p->N,
+                             .c = p->c,
+                             .c_ld = p->N};
         if (p->batch * p->M * p->N == 0)
             return;
         hkk_gemm_plan(&p->gemm);
@@ -360,7 +374,11 @@ static void reduce(hki_factor *f, hki_einsum_work *w, uint64_t keep)
     uint64_t kept = f->labels & keep, gone = f->labels & ~keep;
     if (!gone)
         return;
-    product p = {.work = w, .a = pack(w, f, kept, gone, 0), .batch = 1, .M = extent_of(w, kept), .N = 1,
+    product p = {.work = w,
+                 .a = pack(w, f, kept, gone, 0),
+                 .batch = 1,
+                 .M = extent_of(w, kept),
+                 .N = 1,
                  .K = extent_of(w, gone)};
     p.c = take(w, p.M, hk_dtype_size(w->type));
     run_product(&p);
@@ -373,7 +391,8 @@ static void multiply(hki_factor *a, hki_factor *b, hki_einsum_work *w, uint64_t 
     reduce(b, w, keep | a->labels);
     uint64_t both = a->labels & b->labels, batch = both & keep, k = both & ~keep;
     uint64_t m = a->labels & ~both, n = b->labels & ~both;
-    product p = {.work = w, .batch = extent_of(w, batch), .M = extent_of(w, m), .N = extent_of(w, n), .K = extent_of(w, k)};
+    product p = {
+        .work = w, .batch = extent_of(w, batch), .M = extent_of(w, m), .N = extent_of(w, n), .K = extent_of(w, k)};
     p.a = pack(w, a, batch, m, k);
     p.b = pack(w, b, batch, k, n);
     p.c = take(w, hki_dim_mul(hki_dim_mul(p.batch, p.M), p.N), hk_dtype_size(w->type));

@@ -50,8 +50,9 @@ static hk_status expand_grad(hki_grad *g)
 }
 
 static const hki_case expand_cases[] = {
-    {"f[3,1] i64[3]=(2,1,4)", NULL}, {"f[3,1] i64[2]=(3,4)", NULL}, {"f[] i64[2]=(2,3)", NULL},
-    {"f[2,3] i64[1]=(1)", NULL},     {"f[1,2] i64[2]=(0,2)", NULL}, {"f[2] i64[0]", NULL},
+    {"f[3,1] i64[3]=(2,1,4)", NULL},     {"f[3,1] i64[2]=(3,4)", NULL},
+    {"f[] i64[2]=(2,3)", NULL},          {"f[2,3] i64[1]=(1)", NULL},
+    {"f[1,2] i64[2]=(0,2)", NULL},       {"f[2] i64[0]", NULL},
     {"f[2,1,3] i64[4]=(2,1,2,1)", NULL}, {NULL, NULL},
 };
 
@@ -163,8 +164,12 @@ static hk_status tile_from_1(hki_draft *draft)
 }
 
 static const hki_case tile_cases[] = {
-    {"f[2,3] i64[2]=(2,3)", NULL}, {"f[2,1,3] i64[3]=(1,4,2)", NULL}, {"f[3] i64[1]=(0)", NULL},
-    {"f[] i64[0]", NULL},          {"f[0,2] i64[2]=(3,2)", NULL},     {"f[2,2] i64[2]=(1,1)", NULL},
+    {"f[2,3] i64[2]=(2,3)", NULL},
+    {"f[2,1,3] i64[3]=(1,4,2)", NULL},
+    {"f[3] i64[1]=(0)", NULL},
+    {"f[] i64[0]", NULL},
+    {"f[0,2] i64[2]=(3,2)", NULL},
+    {"f[2,2] i64[2]=(1,1)", NULL},
     {NULL, NULL},
 };
 
@@ -230,7 +235,11 @@ static hk_status tile_backward_run(hki_run *r)
     hk_tensor *dx = r->out[0];
     int64_t repeats[HKI_SHAPE_NUMBERS];
     HK_TRY(tile_check(repeats, r->in[2], dx, dy));
-    tile_sum s = {.to = dx->data, .from = dy->data, .rank = dx->rank, .copies = 1, .size = hk_dtype_size(dx->dtype),
+    tile_sum s = {.to = dx->data,
+                  .from = dy->data,
+                  .rank = dx->rank,
+                  .copies = 1,
+                  .size = hk_dtype_size(dx->dtype),
                   .add = hki_combine_find(HKI_COMBINE_ADD, dx->dtype)};
     if (hki_shape_count(dx->dims, 0, dx->rank) == 0)
         return NULL;
@@ -258,14 +267,17 @@ static hk_status tile_backward_grad(hki_grad *g)
 }
 
 static const hki_case tile_backward_cases[] = {
-    {"f[4,9] f[2,3]! i64[2]=(2,3)", NULL}, {"f[0] f[3]! i64[1]=(0)", NULL}, {NULL, NULL},
+    {"f[4,9] f[2,3]! i64[2]=(2,3)", NULL},
+    {"f[0] f[3]! i64[1]=(0)", NULL},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_tile_grad = {
     .name = "TileGrad",
     .domain = "halka",
     .doc = "gradient of Tile: sums dy over the copies, in their order",
-    .inputs = {{"dy", "T", HKI_FLOATS, 0}, {"input", "T", HKI_FLOATS, HKI_SHAPE_ONLY},
+    .inputs = {{"dy", "T", HKI_FLOATS, 0},
+               {"input", "T", HKI_FLOATS, HKI_SHAPE_ONLY},
                {"repeats", "repeats", HKI_BIT(HK_INT64), 0}},
     .outputs = {{"dx", "T", HKI_FLOATS, 0}},
     .infer = tile_backward_infer,

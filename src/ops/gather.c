@@ -1,4 +1,5 @@
-/* Gather: y[o, k, i] = x[o, indices[k], i], with o the dims before the axis, k those of indices, i the dims after the axis.
+/* Gather: y[o, k, i] = x[o, indices[k], i], with o the dims before the axis, k those of indices, i the dims after the
+ * axis.
  *
  * Gradient: halka GatherGrad adds dy[o, k, i] to dx[o, indices[k], i] in the order of k. */
 #include <inttypes.h>
@@ -72,8 +73,12 @@ static hk_status run(hki_run *r)
     const hk_tensor *x = r->in[0];
     int axis;
     HK_TRY(hki_axis(&axis, hki_attribute_int(r->node, "axis"), x->rank));
-    gather s = {.indices = r->in[1], .to = r->out[0]->data, .from = x->data, .dim = x->dims[axis],
-                .inner = hki_shape_count(x->dims, axis + 1, x->rank), .size = hk_dtype_size(x->dtype)};
+    gather s = {.indices = r->in[1],
+                .to = r->out[0]->data,
+                .from = x->data,
+                .dim = x->dims[axis],
+                .inner = hki_shape_count(x->dims, axis + 1, x->rank),
+                .size = hk_dtype_size(x->dtype)};
     s.count = hki_shape_count(s.indices->dims, 0, s.indices->rank);
     s.items = hki_shape_count(x->dims, 0, axis) * s.count;
     HK_TRY(hki_indices_check(s.indices, s.dim, axis));
@@ -152,9 +157,14 @@ static hk_status backward_run(hki_run *r)
     int axis;
     HK_TRY(hki_axis(&axis, hki_attribute_int(r->node, "axis"), dx->rank));
     HK_TRY(hki_indices_check(indices, dx->dims[axis], axis));
-    gather s = {.indices = indices, .to = dx->data, .from = dy->data, .dim = dx->dims[axis],
-                .inner = hki_shape_count(dx->dims, axis + 1, dx->rank), .size = hk_dtype_size(dx->dtype),
-                .outer = hki_shape_count(dx->dims, 0, axis), .add = hki_combine_find(HKI_COMBINE_ADD, dx->dtype)};
+    gather s = {.indices = indices,
+                .to = dx->data,
+                .from = dy->data,
+                .dim = dx->dims[axis],
+                .inner = hki_shape_count(dx->dims, axis + 1, dx->rank),
+                .size = hk_dtype_size(dx->dtype),
+                .outer = hki_shape_count(dx->dims, 0, axis),
+                .add = hki_combine_find(HKI_COMBINE_ADD, dx->dtype)};
     s.count = hki_shape_count(indices->dims, 0, indices->rank);
     int64_t total = s.outer * s.dim * s.inner;
     if (hki_shape_count(dy->dims, 0, dy->rank) != s.outer * s.count * s.inner)
@@ -186,7 +196,9 @@ const hki_op hki_op_gather_grad = {
     .name = "GatherGrad",
     .domain = "halka",
     .doc = "gradient of Gather: dx[..., indices[k], ...] += dy[..., k, ...] in the order of k",
-    .inputs = {{"dy", "T", HKI_FLOATS, 0}, {"indices", "Tind", HKI_INDEX, 0}, {"data", "T", HKI_FLOATS, HKI_SHAPE_ONLY}},
+    .inputs = {{"dy", "T", HKI_FLOATS, 0},
+               {"indices", "Tind", HKI_INDEX, 0},
+               {"data", "T", HKI_FLOATS, HKI_SHAPE_ONLY}},
     .outputs = {{"dx", "T", HKI_FLOATS, 0}},
     .attributes = {{"axis", HK_ATTRIBUTE_INT, {.i = 0}, false}},
     .infer = backward_infer,

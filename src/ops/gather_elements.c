@@ -131,14 +131,19 @@ static hk_status gather_grad(hki_grad *g)
     if (!g->need[0] || !g->dy[0])
         return NULL;
     hk_value *zeros = hki_zeros_like(g->graph, g->x[0]);
-    g->dx[0] = hk_graph_apply(g->graph, "ScatterElements", HK_VALUES(zeros, g->x[1], g->dy[0]),
-                              HK_ATTRIBUTES(HK_INT("axis", hki_attribute_int(g->node, "axis")), HK_TEXT("reduction", "add")));
+    g->dx[0] =
+        hk_graph_apply(g->graph, "ScatterElements", HK_VALUES(zeros, g->x[1], g->dy[0]),
+                       HK_ATTRIBUTES(HK_INT("axis", hki_attribute_int(g->node, "axis")), HK_TEXT("reduction", "add")));
     return NULL;
 }
 
 static const hki_case gather_cases[] = {
-    {"f[2,3] i64[2,2]=(0,-1,2,2)", "axis=1"}, {"f[3,2] i64[2,2]=(1,2,-3,0)", NULL},
-    {"f[2,3,2] i32[1,2,2]=(2,0,1,1)", "axis=-2"}, {"f[4] i64[2]=(3,3)", NULL}, {"f[3] i64[0]", NULL}, {NULL, NULL},
+    {"f[2,3] i64[2,2]=(0,-1,2,2)", "axis=1"},
+    {"f[3,2] i64[2,2]=(1,2,-3,0)", NULL},
+    {"f[2,3,2] i32[1,2,2]=(2,0,1,1)", "axis=-2"},
+    {"f[4] i64[2]=(3,3)", NULL},
+    {"f[3] i64[0]", NULL},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_gather_elements = {
@@ -195,7 +200,8 @@ static hk_status scatter_grad(hki_grad *g)
     if (!g->dy[0])
         return NULL;
     if (strcmp(reduction, "none") && strcmp(reduction, "add"))
-        return HK_ERR(HK_UNSUPPORTED, "ScatterElements has a gradient with reduction none and add, found '%s'", reduction);
+        return HK_ERR(HK_UNSUPPORTED, "ScatterElements has a gradient with reduction none and add, found '%s'",
+                      reduction);
     if (g->need[2])
         g->dx[2] = hk_graph_apply(g->graph, "GatherElements", HK_VALUES(g->dy[0], g->x[1]), 1, &axis);
     if (g->need[0] && !strcmp(reduction, "add"))
@@ -217,15 +223,16 @@ static const hki_case scatter_cases[] = {
     {NULL, NULL},
 };
 
-#define SCATTER_PORTS                                                                                          \
-    .inputs = {{"data", "T", HKI_ANY, 0}, {"indices", "Tind", HKI_INDEX, 0}, {"updates", "T", HKI_ANY, 0}},    \
+#define SCATTER_PORTS                                                                                                  \
+    .inputs = {{"data", "T", HKI_ANY, 0}, {"indices", "Tind", HKI_INDEX, 0}, {"updates", "T", HKI_ANY, 0}},            \
     .outputs = {{"output", "T", HKI_ANY, 0}}
 
 const hki_op hki_op_scatter_elements = {
     .name = "ScatterElements",
     .doc = "y = x with y[..., indices[..., k, ...], ...] replaced by, or combined with, updates[..., k, ...]",
     SCATTER_PORTS,
-    .attributes = {{"axis", HK_ATTRIBUTE_INT, {.i = 0}, false}, {"reduction", HK_ATTRIBUTE_STRING, {.s = "none"}, false}},
+    .attributes = {{"axis", HK_ATTRIBUTE_INT, {.i = 0}, false},
+                   {"reduction", HK_ATTRIBUTE_STRING, {.s = "none"}, false}},
     .versions = {{11, NULL}, {13, NULL}, {16, NULL}, {18, NULL}},
     .infer = scatter_infer,
     .run = scatter_run,

@@ -38,8 +38,10 @@ static hk_status find_slices(int64_t *out, const slices *s, const hk_tensor *ind
         for (int j = 0; j < tuple; j++) {
             int64_t index = hki_index_at(indices, i * tuple + j), dim = dims[batch_dims + j];
             if (index < -dim || index >= dim)
-                return HK_ERR(HK_INVALID_DATA, "index %" PRId64 " (number %d of tuple %" PRId64 ") is outside -%" PRId64
-                              " .. %" PRId64 " of axis %d", index, j, i, dim, dim - 1, batch_dims + j);
+                return HK_ERR(HK_INVALID_DATA,
+                              "index %" PRId64 " (number %d of tuple %" PRId64 ") is outside -%" PRId64 " .. %" PRId64
+                              " of axis %d",
+                              index, j, i, dim, dim - 1, batch_dims + j);
             offset += (index < 0 ? index + dim : index) * strides[batch_dims + j];
         }
         out[i] = offset;
@@ -50,8 +52,10 @@ static hk_status find_slices(int64_t *out, const slices *s, const hk_tensor *ind
 static hk_status check_tuple(const hki_type *x, const hki_type *indices, int64_t batch_dims)
 {
     if (x->rank == 0 || indices->rank == 0)
-        return HK_ERR(HK_INVALID_SHAPE, "data and indices must have rank 1 or more, found %d and %d", x->rank, indices->rank);
-    if (batch_dims < 0 || (x->rank >= 0 && batch_dims >= x->rank) || (indices->rank >= 0 && batch_dims >= indices->rank))
+        return HK_ERR(HK_INVALID_SHAPE, "data and indices must have rank 1 or more, found %d and %d", x->rank,
+                      indices->rank);
+    if (batch_dims < 0 || (x->rank >= 0 && batch_dims >= x->rank) ||
+        (indices->rank >= 0 && batch_dims >= indices->rank))
         return HK_ERR(HK_INVALID_ARGUMENT, "batch_dims %" PRId64 " must be less than the ranks %d and %d", batch_dims,
                       x->rank, indices->rank);
     if (x->rank < 0 || indices->rank < 0)
@@ -65,7 +69,8 @@ static hk_status check_tuple(const hki_type *x, const hki_type *indices, int64_t
     return NULL;
 }
 
-/* Dims of the slices that indices names in x: those of indices without the last, then those of x that no tuple names. False: not known. */
+/* Dims of the slices that indices names in x: those of indices without the last, then those of x that no tuple names.
+ * False: not known. */
 static bool slices_shape(hki_type *out, const hki_type *x, const hki_type *indices, int batch_dims)
 {
     out->rank = -1;
@@ -126,7 +131,10 @@ static hk_status gather_run(hki_run *r)
     if (s.count == 0)
         return NULL;
     HK_TRY(find_slices(r->scratch, &s, indices, x->rank, x->dims, batch_dims));
-    copying c = {.offsets = r->scratch, .to = r->out[0]->data, .from = x->data, .count = s.count,
+    copying c = {.offsets = r->scratch,
+                 .to = r->out[0]->data,
+                 .from = x->data,
+                 .count = s.count,
                  .size = hk_dtype_size(x->dtype)};
     c.bytes = (size_t)s.length * c.size;
     int64_t blocks = hki_blocks(&c.step, c.count, (int64_t)c.bytes + 16);
@@ -203,14 +211,17 @@ static hk_status backward_grad(hki_grad *g)
 }
 
 static const hki_case backward_cases[] = {
-    {"f[3,2] i64[3,1]=(1,0,1) f[3,2]!", NULL}, {"f[2,2] i64[2,1]=(1,0) f[2,2,2]!", "batch_dims=1"}, {NULL, NULL},
+    {"f[3,2] i64[3,1]=(1,0,1) f[3,2]!", NULL},
+    {"f[2,2] i64[2,1]=(1,0) f[2,2,2]!", "batch_dims=1"},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_gather_nd_grad = {
     .name = "GatherNDGrad",
     .domain = "halka",
     .doc = "gradient of GatherND: adds the slices of dy to the places they came from, in their order",
-    .inputs = {{"dy", "T", HKI_FLOATS, 0}, {"indices", "indices", HKI_BIT(HK_INT64), 0},
+    .inputs = {{"dy", "T", HKI_FLOATS, 0},
+               {"indices", "indices", HKI_BIT(HK_INT64), 0},
                {"data", "T", HKI_FLOATS, HKI_SHAPE_ONLY}},
     .outputs = {{"dx", "T", HKI_FLOATS, 0}},
     .attributes = {{"batch_dims", HK_ATTRIBUTE_INT, {.i = 0}, false}},

@@ -1,13 +1,13 @@
 /* The strided copy engine. See movement.h.
  *
- * After simplification the two innermost dimensions (1: outer of the two, 0: inner) form a plane that one loop copies; the planes, cut
- * into pieces of about BLOCK bytes, are numbered and dealt to the pool. */
+ * After simplification the two innermost dimensions (1: outer of the two, 0: inner) form a plane that one loop copies;
+ * the planes, cut into pieces of about BLOCK bytes, are numbered and dealt to the pool. */
 #include "ops/movement.h"
 
 #include <string.h>
 
 #define BLOCK (64 * 1024) /* bytes: small enough to balance threads, large enough to hide the hand-over */
-#define TILE 16
+#define TILE  16
 
 typedef struct plane {
     char *to;
@@ -26,9 +26,9 @@ static void copy_rows(const plane *p)
         memcpy(p->to + i * p->t1 * (int64_t)p->size, p->from + i * p->f1 * (int64_t)p->size, row);
 }
 
-/* A tile goes through a small buffer so that each line of the source is read once, whole; with strides that are powers of two the lines of a tile
- * would otherwise throw each other out of the cache. */
-#define DEFINE_KERNELS(T, bits)                                                                                         \
+/* A tile goes through a small buffer so that each line of the source is read once, whole; with strides that are powers
+ * of two the lines of a tile would otherwise throw each other out of the cache. */
+#define DEFINE_KERNELS(T, bits)                                                                                        \
     static void strided_##bits(const plane *p)                                                                         \
     {                                                                                                                  \
         T *to = (T *)(void *)p->to;                                                                                    \
@@ -112,7 +112,8 @@ int64_t hki_blocks(int64_t *out_step, int64_t count, int64_t bytes)
     return (count + step - 1) / step;
 }
 
-/* Drops dimensions of 1 and joins neighbours that are one dimension on both sides. False if there is nothing to copy. */
+/* Drops dimensions of 1 and joins neighbours that are one dimension on both sides. False if there is nothing to copy.
+ */
 static bool simplify(hki_move *m)
 {
     int rank = 0;
@@ -151,7 +152,8 @@ static void swap_dims(hki_move *m, int a, int b)
     }
 }
 
-/* Chooses the loop for the plane, and puts the dimensions in the order that suits it. Dimensions may change places: no element depends on another. */
+/* Chooses the loop for the plane, and puts the dimensions in the order that suits it. Dimensions may change places: no
+ * element depends on another. */
 static plane_fn *choose(hki_move *m)
 {
     int inner = m->rank - 1, size = size_index(m->element_size);
@@ -197,8 +199,11 @@ static void run_block(void *context, int64_t block, int worker)
         to += index[i] * m->to_strides[i];
         from += index[i] * m->from_strides[i];
     }
-    plane p = {.size = m->element_size, .t0 = m->to_strides[outer + 1], .f0 = m->from_strides[outer + 1],
-               .t1 = m->to_strides[outer], .f1 = m->from_strides[outer]};
+    plane p = {.size = m->element_size,
+               .t0 = m->to_strides[outer + 1],
+               .f0 = m->from_strides[outer + 1],
+               .t1 = m->to_strides[outer],
+               .f1 = m->from_strides[outer]};
     for (; item < end; item++) {
         int64_t start1 = piece / w->pieces0 * w->step1, start0 = piece % w->pieces0 * w->step0;
         p.n1 = m->dims[outer] - start1 < w->step1 ? m->dims[outer] - start1 : w->step1;

@@ -1,8 +1,9 @@
 /* Movement: copies between strided views of any element size, the engine below every operator that only moves data.
  *
- * A move is a list of dimensions, each with a stride on both sides. Running it drops and joins dimensions, chooses a loop (rows by memcpy,
- * fills, 16x16 tiles for transpositions, single elements), and cuts the work in fixed blocks on the pool. Offsets of the two sides are
- * put into `to` and `from` by the caller; from-strides may be 0 (broadcast) or negative. */
+ * A move is a list of dimensions, each with a stride on both sides. Running it drops and joins dimensions, chooses a
+ * loop (rows by memcpy, fills, 16x16 tiles for transpositions, single elements), and cuts the work in fixed blocks on
+ * the pool. Offsets of the two sides are put into `to` and `from` by the caller; from-strides may be 0 (broadcast) or
+ * negative. */
 #ifndef HKI_OPS_MOVEMENT_H
 #define HKI_OPS_MOVEMENT_H
 
@@ -33,7 +34,8 @@ void hki_copy(void *to, const void *from, int64_t count, size_t element_size, hk
 /** Sets `count` elements to the one at `value`. */
 void hki_fill(void *to, const void *value, int64_t count, size_t element_size, hki_pool *pool);
 
-/** Number of blocks in which `count` items of `bytes` bytes each are cut, with the items per block in *out_step: depends on the work alone. */
+/** Number of blocks in which `count` items of `bytes` bytes each are cut, with the items per block in *out_step:
+ * depends on the work alone. */
 int64_t hki_blocks(int64_t *out_step, int64_t count, int64_t bytes);
 
 #endif

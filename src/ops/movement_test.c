@@ -1,4 +1,5 @@
-/* The copy engine against one loop over all elements: random dims and strides, every element size, one thread and three. */
+/* The copy engine against one loop over all elements: random dims and strides, every element size, one thread and
+ * three. */
 #include "ops/movement.h"
 
 #include "harness/test.h"
@@ -21,7 +22,8 @@ static void naive(const hki_move *m, int dim, int64_t to, int64_t from)
         naive(m, dim + 1, to + i * m->to_strides[dim], from + i * m->from_strides[dim]);
 }
 
-/* A move whose `to` is dense in a shuffled order of dims, and whose `from` is a permuted, broadcast or reversed view. */
+/* A move whose `to` is dense in a shuffled order of dims, and whose `from` is a permuted, broadcast or reversed view.
+ */
 static void random_move(hki_move *m, const char *from, char *to, int64_t largest)
 {
     int rank = (int)pick(6), order[6];
@@ -97,7 +99,8 @@ TEST(large_moves)
 
 TEST(transposes_and_copies_of_awkward_sizes)
 {
-    static const int64_t sizes[][2] = {{1, 1}, {16, 16}, {17, 31}, {3, 50000}, {50000, 3}, {300, 500}, {1024, 1024}, {15, 4000}};
+    static const int64_t sizes[][2] = {{1, 1},     {16, 16},   {17, 31},     {3, 50000},
+                                       {50000, 3}, {300, 500}, {1024, 1024}, {15, 4000}};
     hki_pool *pool;
     REQUIRE_OK(hki_pool_create(&pool, 3, false));
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {

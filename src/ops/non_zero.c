@@ -1,4 +1,5 @@
-/* NonZero and Compress: outputs whose length only the data decides. The shape is inferred from the values, once they are known. */
+/* NonZero and Compress: outputs whose length only the data decides. The shape is inferred from the values, once they
+ * are known. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@ static int64_t count_non_zero(const hk_tensor *x, int64_t count)
     int64_t total = 0;
     static const double zero = 0;
     static const uint64_t none = 0;
-    uint64_t key = hki_dtype_is_float(x->dtype) ? hki_order_key(&zero, HK_DOUBLE, 0) : hki_order_key(&none, x->dtype, 0);
+    uint64_t key =
+        hki_dtype_is_float(x->dtype) ? hki_order_key(&zero, HK_DOUBLE, 0) : hki_order_key(&none, x->dtype, 0);
     for (int64_t i = 0; i < count; i++)
         total += hki_order_key(x->data, x->dtype, i) != key;
     return total;
@@ -37,7 +39,8 @@ static hk_status non_zero_run(hki_run *r)
     int64_t count = hk_tensor_count(x), columns = y->dims[1], column = 0;
     int64_t *out = y->data;
     if (count_non_zero(x, count) != columns)
-        return HK_ERR(HK_INTERNAL, "the output was planned for %" PRId64 " elements, the input has another number", columns);
+        return HK_ERR(HK_INTERNAL, "the output was planned for %" PRId64 " elements, the input has another number",
+                      columns);
     for (int64_t i = 0; i < count && column < columns; i++) {
         hk_tensor one = *x;
         one.data = (char *)x->data + (size_t)i * hk_dtype_size(x->dtype);
@@ -54,8 +57,12 @@ static hk_status non_zero_run(hki_run *r)
 }
 
 static const hki_case non_zero_cases[] = {
-    {"i32[2,3]=(1,0,2,0,0,3)", NULL}, {"f[3]=(0,-1,2)!", NULL}, {"bool[2,2]=(0,0,0,0)", NULL}, {"i64[0,2]", NULL},
-    {"i64[]=(5)", NULL},              {NULL, NULL},
+    {"i32[2,3]=(1,0,2,0,0,3)", NULL},
+    {"f[3]=(0,-1,2)!", NULL},
+    {"bool[2,2]=(0,0,0,0)", NULL},
+    {"i64[0,2]", NULL},
+    {"i64[]=(5)", NULL},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_non_zero = {
@@ -147,14 +154,17 @@ static hk_status compress_grad(hki_grad *g)
 {
     const hk_attribute *axis = hki_attribute_find(g->node, "axis");
     if (g->need[0] && g->dy[0])
-        hk_graph_node(g->graph, "halka", "CompressGrad", NULL, HK_VALUES(g->dy[0], g->x[1], g->x[0]), axis != NULL, axis, 1,
-                      &g->dx[0]);
+        hk_graph_node(g->graph, "halka", "CompressGrad", NULL, HK_VALUES(g->dy[0], g->x[1], g->x[0]), axis != NULL,
+                      axis, 1, &g->dx[0]);
     return NULL;
 }
 
 static const hki_case compress_cases[] = {
-    {"f[3,2] bool[3]=(1,0,1)", "axis=0"}, {"f[3,2] bool[5]=(0,1,0,0,1)", NULL}, {"f[2,3,2] bool[2]=(0,1)", "axis=-2"},
-    {"f[3,2] bool[3]=(0,0,0)", "axis=0"}, {NULL, NULL},
+    {"f[3,2] bool[3]=(1,0,1)", "axis=0"},
+    {"f[3,2] bool[5]=(0,1,0,0,1)", NULL},
+    {"f[2,3,2] bool[2]=(0,1)", "axis=-2"},
+    {"f[3,2] bool[3]=(0,0,0)", "axis=0"},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_compress = {
@@ -202,14 +212,18 @@ static hk_status compress_backward_grad(hki_grad *g)
 }
 
 static const hki_case compress_backward_cases[] = {
-    {"f[2,2] bool[3]=(1,0,1) f[3,2]!", "axis=0"}, {"f[2] bool[5]=(0,1,0,0,1) f[3,2]!", NULL}, {NULL, NULL},
+    {"f[2,2] bool[3]=(1,0,1) f[3,2]!", "axis=0"},
+    {"f[2] bool[5]=(0,1,0,0,1) f[3,2]!", NULL},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_compress_grad = {
     .name = "CompressGrad",
     .domain = "halka",
     .doc = "gradient of Compress: dy at the places that were kept, zeros elsewhere",
-    .inputs = {{"dy", "T", HKI_FLOATS, 0}, {"condition", "T1", HKI_BOOLS, 0}, {"input", "T", HKI_FLOATS, HKI_SHAPE_ONLY}},
+    .inputs = {{"dy", "T", HKI_FLOATS, 0},
+               {"condition", "T1", HKI_BOOLS, 0},
+               {"input", "T", HKI_FLOATS, HKI_SHAPE_ONLY}},
     .outputs = {{"dx", "T", HKI_FLOATS, 0}},
     .attributes = {{"axis", HK_ATTRIBUTE_INT, {.i = 0}, false}},
     .infer = compress_backward_infer,

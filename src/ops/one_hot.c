@@ -49,7 +49,8 @@ static hk_status run(hki_run *r)
     HK_TRY(hki_axis(&axis, hki_attribute_int(r->node, "axis"), y->rank));
     HK_TRY(read_depth(&depth, r->in[1]));
     if (depth != y->dims[axis])
-        return HK_ERR(HK_INVALID_SHAPE, "depth is %" PRId64 ", but the output was planned for %" PRId64, depth, y->dims[axis]);
+        return HK_ERR(HK_INVALID_SHAPE, "depth is %" PRId64 ", but the output was planned for %" PRId64, depth,
+                      y->dims[axis]);
     const char *on = (const char *)values->data + size;
     hki_fill(y->data, values->data, count * depth, size, r->pool);
     int64_t inner = hki_shape_count(indices->dims, axis, indices->rank);
@@ -73,8 +74,11 @@ static hk_status run(hki_run *r)
 }
 
 static const hki_case cases[] = {
-    {"i64[3]=(0,2,-1) i64[]=(4) f[2]=(0,1)!", NULL}, {"i32[2,2]=(0,1,5,2) i64[1]=(3) f[2]=(2,5)!", "axis=1"},
-    {"i64[]=(1) i64[]=(3) f[2]=(0,1)!", "axis=0"},   {"i64[0] i64[]=(3) f[2]=(0,1)!", NULL}, {NULL, NULL},
+    {"i64[3]=(0,2,-1) i64[]=(4) f[2]=(0,1)!", NULL},
+    {"i32[2,2]=(0,1,5,2) i64[1]=(3) f[2]=(2,5)!", "axis=1"},
+    {"i64[]=(1) i64[]=(3) f[2]=(0,1)!", "axis=0"},
+    {"i64[0] i64[]=(3) f[2]=(0,1)!", NULL},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_one_hot = {

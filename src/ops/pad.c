@@ -1,6 +1,7 @@
 /* Pad: y[i] = x[i - begin] inside, and outside a constant, the reflection, the edge or the torus, along every axis.
  *
- * Negative pads take elements away first; what remains is then padded. Gradient: halka PadGrad adds dy to the places it was read from. */
+ * Negative pads take elements away first; what remains is then padded. Gradient: halka PadGrad adds dy to the places it
+ * was read from. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -54,12 +55,13 @@ static hk_status plan_axis(pad_axis *out, int64_t dim, int64_t begin, int64_t en
 {
     const int64_t limit = (int64_t)1 << 48;
     if (begin < -limit || begin > limit || end < -limit || end > limit)
-        return HK_ERR(HK_INVALID_ARGUMENT, "pads of axis %d are %" PRId64 " and %" PRId64 ", out of all proportion", axis,
-                      begin, end);
+        return HK_ERR(HK_INVALID_ARGUMENT, "pads of axis %d are %" PRId64 " and %" PRId64 ", out of all proportion",
+                      axis, begin, end);
     *out = (pad_axis){.b = begin > 0 ? begin : 0, .e = end > 0 ? end : 0, .first = begin < 0 ? -begin : 0};
     out->n = dim - out->first - (end < 0 ? -end : 0);
     if (out->n < 0)
-        return HK_ERR(HK_INVALID_SHAPE, "negative pads of axis %d take away more than its %" PRId64 " elements", axis, dim);
+        return HK_ERR(HK_INVALID_SHAPE, "negative pads of axis %d take away more than its %" PRId64 " elements", axis,
+                      dim);
     if (out->n == 0 && mode != PAD_CONSTANT && out->b + out->e > 0)
         return HK_ERR(HK_INVALID_SHAPE, "axis %d has no element with which it could be padded", axis);
     return NULL;
@@ -112,8 +114,8 @@ typedef struct padding {
     const char *from;
     size_t size;
     int64_t rows, step;
-    hki_combine_fn *add;                /* gradient */
-    const int64_t *starts, *sources;    /* gradient: places of dy that were read from place i of axis a: see preimages */
+    hki_combine_fn *add;             /* gradient */
+    const int64_t *starts, *sources; /* gradient: places of dy that were read from place i of axis a: see preimages */
     int64_t starts_at[HK_MAX_RANK], sources_at[HK_MAX_RANK];
 } padding;
 
@@ -259,13 +261,24 @@ static const hki_case cases[] = {
 
 const hki_op hki_op_pad = {
     .name = "Pad",
-    .doc = "y is x with elements added (or removed) at both ends of axes: a constant, reflected, the edge, wrapped around",
-    .inputs = {{"data", "T", HKI_ANY, 0}, {"pads", "pads", HKI_BIT(HK_INT64), 0}, {"constant_value", "T", HKI_ANY, HKI_OPTIONAL},
+    .doc =
+        "y is x with elements added (or removed) at both ends of axes: a constant, reflected, the edge, wrapped around",
+    .inputs = {{"data", "T", HKI_ANY, 0},
+               {"pads", "pads", HKI_BIT(HK_INT64), 0},
+               {"constant_value", "T", HKI_ANY, HKI_OPTIONAL},
                {"axes", "Tind", HKI_INDEX, HKI_OPTIONAL}},
     .outputs = {{"output", "T", HKI_ANY, 0}},
     .attributes = {{"mode", HK_ATTRIBUTE_STRING, {.s = "constant"}, false}},
-    .versions = {{1, from_1}, {2, from_2}, {11, NULL}, {13, NULL}, {18, NULL}, {19, NULL}, {21, NULL}, {23, NULL},
-                 {24, NULL}, {25, NULL}},
+    .versions = {{1, from_1},
+                 {2, from_2},
+                 {11, NULL},
+                 {13, NULL},
+                 {18, NULL},
+                 {19, NULL},
+                 {21, NULL},
+                 {23, NULL},
+                 {24, NULL},
+                 {25, NULL}},
     .infer = infer,
     .run = run,
     .grad = grad,
@@ -290,7 +303,8 @@ static size_t backward_scratch(const hki_run *r)
     return count * sizeof(int64_t);
 }
 
-/* For each axis and each place j of x, the places of dy that came from it, ascending: sources[starts[j]] .. sources[starts[j + 1]]. */
+/* For each axis and each place j of x, the places of dy that came from it, ascending: sources[starts[j]] ..
+ * sources[starts[j + 1]]. */
 static void preimages(padding *p, int64_t *memory)
 {
     for (int a = 0; a < p->rank; a++) {
@@ -364,8 +378,8 @@ static hk_status backward_run(hki_run *r)
 {
     const hk_tensor *dy = r->in[0];
     hk_tensor *dx = r->out[0];
-    padding p = {.to = dx->data, .from = dy->data, .starts = r->scratch,
-                 .add = hki_combine_find(HKI_COMBINE_ADD, dx->dtype)};
+    padding p = {
+        .to = dx->data, .from = dy->data, .starts = r->scratch, .add = hki_combine_find(HKI_COMBINE_ADD, dx->dtype)};
     HK_TRY(plan(&p, r, dx, dy, r->in[2], r->input_count > 3 ? r->in[3] : NULL));
     hki_row_major(p.strides, dy->rank, dy->dims);
     if (p.rank == 0) {
@@ -391,14 +405,18 @@ static hk_status backward_grad(hki_grad *g)
 }
 
 static const hki_case backward_cases[] = {
-    {"f[4,4] f[3,2]! i64[4]=(0,2,1,0)", NULL}, {"f[6,9] f[3,4]! i64[4]=(1,2,2,3)", "mode=reflect"}, {NULL, NULL},
+    {"f[4,4] f[3,2]! i64[4]=(0,2,1,0)", NULL},
+    {"f[6,9] f[3,4]! i64[4]=(1,2,2,3)", "mode=reflect"},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_pad_grad = {
     .name = "PadGrad",
     .domain = "halka",
     .doc = "gradient of Pad: every element of dy is added to the place it was read from, in a fixed order",
-    .inputs = {{"dy", "T", HKI_FLOATS, 0}, {"data", "T", HKI_FLOATS, HKI_SHAPE_ONLY}, {"pads", "pads", HKI_BIT(HK_INT64), 0},
+    .inputs = {{"dy", "T", HKI_FLOATS, 0},
+               {"data", "T", HKI_FLOATS, HKI_SHAPE_ONLY},
+               {"pads", "pads", HKI_BIT(HK_INT64), 0},
                {"axes", "Tind", HKI_INDEX, HKI_OPTIONAL}},
     .outputs = {{"dx", "T", HKI_FLOATS, 0}},
     .attributes = {{"mode", HK_ATTRIBUTE_STRING, {.s = "constant"}, false}},

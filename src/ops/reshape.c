@@ -23,8 +23,8 @@ static hk_status grad(hki_grad *g)
 
 /* ---- Reshape ---- */
 
-/* The dimension that is left over: elements of x over elements of the other dims of y. Symbols that stand on both sides cancel, so that
- * (N, 64, 7, 7) with shape (0, -1) or (-1, 3136) is still known. */
+/* The dimension that is left over: elements of x over elements of the other dims of y. Symbols that stand on both sides
+ * cancel, so that (N, 64, 7, 7) with shape (0, -1) or (-1, 3136) is still known. */
 static hk_status reshape_remaining(int64_t *out, const hki_type *x, const hki_type *y, int at)
 {
     bool used[HK_MAX_RANK] = {0};
@@ -66,7 +66,8 @@ static hk_status reshape_remaining(int64_t *out, const hki_type *x, const hki_ty
         if (above % below)
             return HK_ERR(HK_INVALID_SHAPE,
                           "%" PRId64 " elements cannot be reshaped: the other dims of the new shape give %" PRId64
-                          ", which does not divide them", above, below);
+                          ", which does not divide them",
+                          above, below);
         *out = above / below;
     } else if (symbols == 1 && above == below && above > 0) {
         *out = symbol;
@@ -93,8 +94,8 @@ static hk_status reshape_dims(hki_type *y, const hki_type *x, const int64_t *sha
             zero = true;
         } else if (shape[i] == 0) {
             if (x->rank >= 0 && i >= x->rank)
-                return HK_ERR(HK_INVALID_SHAPE, "dim %d of the new shape is 0 (as in the input), but the input has rank %d",
-                              i, x->rank);
+                return HK_ERR(HK_INVALID_SHAPE,
+                              "dim %d of the new shape is 0 (as in the input), but the input has rank %d", i, x->rank);
             y->dims[i] = x->rank < 0 ? HKI_DIM_UNKNOWN : x->dims[i];
         }
     }
@@ -154,7 +155,14 @@ const hki_op hki_op_reshape = {
     .inputs = {{"data", "T", HKI_ANY, 0}, {"shape", "shape", HKI_BIT(HK_INT64), 0}},
     .outputs = {{"reshaped", "T", HKI_ANY, 0}},
     .attributes = {{"allowzero", HK_ATTRIBUTE_INT, {.i = 0}, false}},
-    .versions = {{1, reshape_from_1}, {5, NULL}, {13, NULL}, {14, NULL}, {19, NULL}, {21, NULL}, {23, NULL}, {24, NULL},
+    .versions = {{1, reshape_from_1},
+                 {5, NULL},
+                 {13, NULL},
+                 {14, NULL},
+                 {19, NULL},
+                 {21, NULL},
+                 {23, NULL},
+                 {24, NULL},
                  {25, NULL}},
     .flags = HKI_OP_ALIAS,
     .infer = reshape_infer,
@@ -183,8 +191,8 @@ static hk_status flatten_infer(hki_infer *c)
 }
 
 static const hki_case flatten_cases[] = {
-    {"f[2,3,4]", NULL},         {"f[2,3,4]", "axis=0"}, {"f[2,3,4]", "axis=3"}, {"f[2,3,4]", "axis=-1"},
-    {"f[]", "axis=0"},          {"f[0,3]", "axis=1"},   {"f[1,1,5]", "axis=2"}, {NULL, NULL},
+    {"f[2,3,4]", NULL}, {"f[2,3,4]", "axis=0"}, {"f[2,3,4]", "axis=3"}, {"f[2,3,4]", "axis=-1"},
+    {"f[]", "axis=0"},  {"f[0,3]", "axis=1"},   {"f[1,1,5]", "axis=2"}, {NULL, NULL},
 };
 
 const hki_op hki_op_flatten = {
@@ -298,8 +306,8 @@ static hk_status unsqueeze_infer(hki_infer *c)
 }
 
 static const hki_case unsqueeze_cases[] = {
-    {"f[3,4] i64[2]=(0,3)", NULL}, {"f[3] i64[1]=(-1)", NULL}, {"f[] i64[1]=(0)", NULL}, {"f[2,0] i64[1]=(1)", NULL},
-    {"f[2,3] i64[3]=(4,2,1)", NULL}, {NULL, NULL},
+    {"f[3,4] i64[2]=(0,3)", NULL}, {"f[3] i64[1]=(-1)", NULL},      {"f[] i64[1]=(0)", NULL},
+    {"f[2,0] i64[1]=(1)", NULL},   {"f[2,3] i64[3]=(4,2,1)", NULL}, {NULL, NULL},
 };
 
 const hki_op hki_op_unsqueeze = {

@@ -1,7 +1,8 @@
 /* Resize and its gradient, by one pass per axis over separable weights; Upsample, its old name.
  *
- * Interpolation computes in float32 for float16, bfloat16 and float32, in float64 for the rest, and converts once at the end. Nearest moves
- * elements of any type. The gradient runs the transposed passes in reverse: each dx[j] gathers its outputs in ascending order. */
+ * Interpolation computes in float32 for float16, bfloat16 and float32, in float64 for the rest, and converts once at
+ * the end. Nearest moves elements of any type. The gradient runs the transposed passes in reverse: each dx[j] gathers
+ * its outputs in ascending order. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -68,41 +69,41 @@ typedef struct pass {
 
 #define CHUNK 1024 /* neighbouring elements of a block */
 
-#define DEFINE_PASS(name, T)                                                                                    \
-    static void forward_##name(const pass *p, int64_t outer, int64_t first, int64_t width)                      \
-    {                                                                                                           \
-        const T *from = (const T *)p->from + outer * p->in * p->inner + first;                                  \
-        T *to = (T *)p->to + outer * p->out * p->inner + first;                                                 \
-        for (int64_t i = 0; i < p->out; i++, to += p->inner) {                                                  \
-            const int64_t *places = p->table->places + i * p->table->taps;                                      \
-            const double *weights = p->table->weights + i * p->table->taps;                                     \
-            for (int64_t j = 0; j < width && places[0] < 0; j++)                                                \
-                to[j] = (T)p->extrapolation;                                                                    \
-            for (int64_t k = 0; k < p->table->taps && places[0] >= 0; k++) {                                    \
-                const T *line = from + places[k] * p->inner;                                                    \
-                T weight = (T)weights[k];                                                                       \
-                for (int64_t j = 0; j < width && k == 0; j++)                                                   \
-                    to[j] = weight * line[j];                                                                   \
-                for (int64_t j = 0; j < width && k > 0; j++)                                                    \
-                    to[j] += weight * line[j];                                                                  \
-            }                                                                                                   \
-        }                                                                                                       \
-    }                                                                                                           \
-    static void backward_##name(const pass *p, int64_t outer, int64_t first, int64_t width)                     \
-    {                                                                                                           \
-        const T *from = (const T *)p->from + outer * p->out * p->inner + first;                                 \
-        T *to = (T *)p->to + outer * p->in * p->inner + first;                                                  \
-        for (int64_t i = 0; i < p->in; i++)                                                                     \
-            memset(to + i * p->inner, 0, sizeof(T) * (size_t)width);                                            \
-        for (int64_t i = 0; i < p->out; i++, from += p->inner) {                                                \
-            const int64_t *places = p->table->places + i * p->table->taps;                                      \
-            const double *weights = p->table->weights + i * p->table->taps;                                     \
-            for (int64_t k = 0; k < p->table->taps && places[0] >= 0; k++) {                                    \
-                T *line = to + places[k] * p->inner, weight = (T)weights[k];                                    \
-                for (int64_t j = 0; j < width; j++)                                                             \
-                    line[j] += weight * from[j];                                                                \
-            }                                                                                                   \
-        }                                                                                                       \
+#define DEFINE_PASS(name, T)                                                                                           \
+    static void forward_##name(const pass *p, int64_t outer, int64_t first, int64_t width)                             \
+    {                                                                                                                  \
+        const T *from = (const T *)p->from + outer * p->in * p->inner + first;                                         \
+        T *to = (T *)p->to + outer * p->out * p->inner + first;                                                        \
+        for (int64_t i = 0; i < p->out; i++, to += p->inner) {                                                         \
+            const int64_t *places = p->table->places + i * p->table->taps;                                             \
+            const double *weights = p->table->weights + i * p->table->taps;                                            \
+            for (int64_t j = 0; j < width && places[0] < 0; j++)                                                       \
+                to[j] = (T)p->extrapolation;                                                                           \
+            for (int64_t k = 0; k < p->table->taps && places[0] >= 0; k++) {                                           \
+                const T *line = from + places[k] * p->inner;                                                           \
+                T weight = (T)weights[k];                                                                              \
+                for (int64_t j = 0; j < width && k == 0; j++)                                                          \
+                    to[j] = weight * line[j];                                                                          \
+                for (int64_t j = 0; j < width && k > 0; j++)                                                           \
+                    to[j] += weight * line[j];                                                                         \
+            }                                                                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void backward_##name(const pass *p, int64_t outer, int64_t first, int64_t width)                            \
+    {                                                                                                                  \
+        const T *from = (const T *)p->from + outer * p->out * p->inner + first;                                        \
+        T *to = (T *)p->to + outer * p->in * p->inner + first;                                                         \
+        for (int64_t i = 0; i < p->in; i++)                                                                            \
+            memset(to + i * p->inner, 0, sizeof(T) * (size_t)width);                                                   \
+        for (int64_t i = 0; i < p->out; i++, from += p->inner) {                                                       \
+            const int64_t *places = p->table->places + i * p->table->taps;                                             \
+            const double *weights = p->table->weights + i * p->table->taps;                                            \
+            for (int64_t k = 0; k < p->table->taps && places[0] >= 0; k++) {                                           \
+                T *line = to + places[k] * p->inner, weight = (T)weights[k];                                           \
+                for (int64_t j = 0; j < width; j++)                                                                    \
+                    line[j] += weight * from[j];                                                                       \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 DEFINE_PASS(float, float)
 DEFINE_PASS(double, double)
@@ -142,7 +143,8 @@ static layout scratch_layout(const hk_node *node, hk_dtype dtype, int rank, cons
     for (int i = 0; i < rank; i++) {
         l.tables[i] = l.size;
         if (out[i] > 0)
-            l.size += (size_t)(out[i] * hki_resize_taps_bound(node, in[i], out[i])) * (sizeof(int64_t) + sizeof(double));
+            l.size +=
+                (size_t)(out[i] * hki_resize_taps_bound(node, in[i], out[i])) * (sizeof(int64_t) + sizeof(double));
     }
     for (int i = 0; i <= rank; i++) { /* between the passes: axes before i are done */
         size_t count = (size_t)(hki_shape_count(out, 0, i) * hki_shape_count(in, i, rank));
@@ -156,7 +158,8 @@ static layout scratch_layout(const hk_node *node, hk_dtype dtype, int rank, cons
     return l;
 }
 
-static hk_status make_tables(table *tables, const hki_resize *resize, const layout *l, char *scratch, const hk_node *node)
+static hk_status make_tables(table *tables, const hki_resize *resize, const layout *l, char *scratch,
+                             const hk_node *node)
 {
     for (int i = 0; i < resize->rank; i++) {
         const hki_resize_axis *a = &resize->axes[i];
@@ -211,8 +214,13 @@ static hk_status run_passes(const hki_run *r, const hki_resize *resize, const ta
         const hki_resize_axis *a = &resize->axes[i];
         if (a->identity)
             continue;
-        pass p = {.table = &tables[i], .from = current, .to = (char *)r->scratch + l->buffers[buffer], .in = a->in,
-                  .out = a->out, .inner = hki_shape_count(dims, i + 1, rank), .extrapolation = resize->extrapolation,
+        pass p = {.table = &tables[i],
+                  .from = current,
+                  .to = (char *)r->scratch + l->buffers[buffer],
+                  .in = a->in,
+                  .out = a->out,
+                  .inner = hki_shape_count(dims, i + 1, rank),
+                  .extrapolation = resize->extrapolation,
                   .wide = work == HK_DOUBLE};
         p.pieces = (p.inner + CHUNK - 1) / CHUNK;
         hki_pool_run(r->pool, hki_shape_count(dims, 0, i) * p.pieces, backward ? backward_block : forward_block, &p);
@@ -279,7 +287,11 @@ static hk_status run_nearest(const hki_run *r, const hki_resize *resize, const t
 {
     const hk_tensor *x = r->in[0];
     hk_tensor *y = r->out[0];
-    nearest n = {.resize = resize, .tables = tables, .from = x->data, .to = y->data, .size = hk_dtype_size(x->dtype),
+    nearest n = {.resize = resize,
+                 .tables = tables,
+                 .from = x->data,
+                 .to = y->data,
+                 .size = hk_dtype_size(x->dtype),
                  .rows = hki_shape_count(y->dims, 0, y->rank - 1)};
     hki_row_major(n.strides, x->rank, x->dims);
     HK_TRY(hki_convert(&n.outside, x->dtype, &resize->extrapolation, HK_DOUBLE, 1));
@@ -335,8 +347,8 @@ static hk_status grad(hki_grad *g)
     return copy_attributes(g->node, g->graph, "halka", "ResizeGrad", 5, inputs, &g->dx[0]);
 }
 
-/* Resize-10 and Upsample: places by x / scale; nearest takes the floor, but the ceiling where it makes the tensor smaller, as their
- * implementations did. */
+/* Resize-10 and Upsample: places by x / scale; nearest takes the floor, but the ceiling where it makes the tensor
+ * smaller, as their implementations did. */
 static hk_status from_10(hki_draft *draft)
 {
     hk_attribute coordinates = HK_TEXT("coordinate_transformation_mode", "asymmetric");
@@ -362,23 +374,27 @@ static const hki_case cases[] = {
     {"f[2,5] - - i64[1]=(3)", "mode=linear axes=[1] antialias=1"},
     {"f[6,4] - - i64[2]=(3,3)", "mode=cubic antialias=1 coordinate_transformation_mode=half_pixel_symmetric"},
     {"f[4,6] - - i64[2]=(7,8)", "mode=nearest keep_aspect_ratio_policy=not_larger nearest_mode=ceil"},
-    {"f[3,4] f[4]=(0.2,0.1,0.9,1.3)! - i64[2]=(3,3)", "mode=linear coordinate_transformation_mode=tf_crop_and_resize extrapolation_value=2"},
+    {"f[3,4] f[4]=(0.2,0.1,0.9,1.3)! - i64[2]=(3,3)",
+     "mode=linear coordinate_transformation_mode=tf_crop_and_resize extrapolation_value=2"},
     {"f[1,4] - - i64[2]=(1,1)", "mode=linear coordinate_transformation_mode=pytorch_half_pixel"},
     {"f[2,0] - f[2]=(2,2)!", "mode=linear"},
     {NULL, NULL},
 };
 
-#define RESIZE_LISTS                                                                                              \
-    {"roi", "T2", HKI_FLOATS, HKI_OPTIONAL}, {"scales", "scales", HKI_FLOATS, HKI_OPTIONAL},                      \
-        {"sizes", "sizes", HKI_BIT(HK_INT64), HKI_OPTIONAL}
-#define RESIZE_ATTRIBUTES                                                                                         \
-    .attributes = {{"antialias", HK_ATTRIBUTE_INT, {.i = 0}, false}, {"axes", HK_ATTRIBUTE_INTS, {.i = 0}, false}, \
-                   {"coordinate_transformation_mode", HK_ATTRIBUTE_STRING, {.s = "half_pixel"}, false},           \
-                   {"cubic_coeff_a", HK_ATTRIBUTE_FLOAT, {.f = -0.75f}, false},                                   \
-                   {"exclude_outside", HK_ATTRIBUTE_INT, {.i = 0}, false},                                        \
-                   {"extrapolation_value", HK_ATTRIBUTE_FLOAT, {.f = 0}, false},                                  \
-                   {"keep_aspect_ratio_policy", HK_ATTRIBUTE_STRING, {.s = "stretch"}, false},                    \
-                   {"mode", HK_ATTRIBUTE_STRING, {.s = "nearest"}, false},                                        \
+#define RESIZE_LISTS                                                                                                   \
+    {"roi", "T2", HKI_FLOATS, HKI_OPTIONAL}, {"scales", "scales", HKI_FLOATS, HKI_OPTIONAL},                           \
+    {                                                                                                                  \
+        "sizes", "sizes", HKI_BIT(HK_INT64), HKI_OPTIONAL                                                              \
+    }
+#define RESIZE_ATTRIBUTES                                                                                              \
+    .attributes = {{"antialias", HK_ATTRIBUTE_INT, {.i = 0}, false},                                                   \
+                   {"axes", HK_ATTRIBUTE_INTS, {.i = 0}, false},                                                       \
+                   {"coordinate_transformation_mode", HK_ATTRIBUTE_STRING, {.s = "half_pixel"}, false},                \
+                   {"cubic_coeff_a", HK_ATTRIBUTE_FLOAT, {.f = -0.75f}, false},                                        \
+                   {"exclude_outside", HK_ATTRIBUTE_INT, {.i = 0}, false},                                             \
+                   {"extrapolation_value", HK_ATTRIBUTE_FLOAT, {.f = 0}, false},                                       \
+                   {"keep_aspect_ratio_policy", HK_ATTRIBUTE_STRING, {.s = "stretch"}, false},                         \
+                   {"mode", HK_ATTRIBUTE_STRING, {.s = "nearest"}, false},                                             \
                    {"nearest_mode", HK_ATTRIBUTE_STRING, {.s = "round_prefer_floor"}, false}}
 
 const hki_op hki_op_resize = {
@@ -441,7 +457,8 @@ static hk_status backward_grad(hki_grad *g)
 }
 
 static const hki_case backward_cases[] = {
-    {"f[1,1,4,6] f[1,1,2,3]! - f[4]=(1,1,2,2)!", "mode=linear"}, {"f[3,2] f[6,4]! - - i64[2]=(3,2)", "mode=cubic antialias=1"},
+    {"f[1,1,4,6] f[1,1,2,3]! - f[4]=(1,1,2,2)!", "mode=linear"},
+    {"f[3,2] f[6,4]! - - i64[2]=(3,2)", "mode=cubic antialias=1"},
     {NULL, NULL},
 };
 

@@ -16,8 +16,9 @@ enum {
     TF_CROP_AND_RESIZE,
     TF_HALF_PIXEL_FOR_NN, /* opset 11 only */
 };
-static const char *const coordinate_names[] = {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-                                               "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"};
+static const char *const coordinate_names[] = {"half_pixel",          "half_pixel_symmetric", "pytorch_half_pixel",
+                                               "align_corners",       "asymmetric",           "tf_crop_and_resize",
+                                               "tf_half_pixel_for_nn"};
 enum { ROUND_PREFER_FLOOR, ROUND_PREFER_CEIL, FLOOR, CEIL };
 static const char *const nearest_names[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
 static const char *const mode_names[] = {"nearest", "linear", "cubic"};
@@ -31,8 +32,8 @@ static hk_status choose(int *out, const hk_node *node, const char *attribute, co
             *out = i;
             return NULL;
         }
-    return HK_ERR(HK_INVALID_ARGUMENT, "%s '%s' is not known (the first of %d known ones is '%s')", attribute, text, count,
-                  names[0]);
+    return HK_ERR(HK_INVALID_ARGUMENT, "%s '%s' is not known (the first of %d known ones is '%s')", attribute, text,
+                  count, names[0]);
 }
 
 static hk_status read_attributes(hki_resize *out, const hk_node *node)
@@ -139,7 +140,8 @@ hk_status hki_resize_read(hki_resize *out, const hk_node *node, int rank, const 
         return NULL;
     }
     if (!inputs->scales == !inputs->sizes)
-        return HK_ERR(HK_INVALID_ARGUMENT, "either scales or sizes is expected, found %s", inputs->scales ? "both" : "none");
+        return HK_ERR(HK_INVALID_ARGUMENT, "either scales or sizes is expected, found %s",
+                      inputs->scales ? "both" : "none");
     HK_TRY(check_count(inputs->scales, count, "scales"));
     HK_TRY(check_count(inputs->sizes, count, "sizes"));
     if (inputs->scales)

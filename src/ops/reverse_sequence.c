@@ -1,4 +1,5 @@
-/* ReverseSequence: of every sequence in a batch, the first sequence_lens[b] steps in reverse order, the rest as they are. Its own gradient. */
+/* ReverseSequence: of every sequence in a batch, the first sequence_lens[b] steps in reverse order, the rest as they
+ * are. Its own gradient. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,8 +10,9 @@ static hk_status axes_of(int *out_batch, int *out_time, const hk_node *node)
 {
     int64_t batch = hki_attribute_int(node, "batch_axis"), time = hki_attribute_int(node, "time_axis");
     if (!((batch == 0 && time == 1) || (batch == 1 && time == 0)))
-        return HK_ERR(HK_INVALID_ARGUMENT, "batch_axis and time_axis must be 0 and 1 or 1 and 0, found %" PRId64 " and %" PRId64,
-                      batch, time);
+        return HK_ERR(HK_INVALID_ARGUMENT,
+                      "batch_axis and time_axis must be 0 and 1 or 1 and 0, found %" PRId64 " and %" PRId64, batch,
+                      time);
     *out_batch = (int)batch;
     *out_time = (int)time;
     return NULL;
@@ -59,8 +61,12 @@ static hk_status run(hki_run *r)
     const hk_tensor *x = r->in[0];
     int batch, time;
     HK_TRY(axes_of(&batch, &time, r->node));
-    reverse s = {.x = x->data, .y = r->out[0]->data, .lengths = r->in[1]->data, .dims = {x->dims[0], x->dims[1]},
-                 .rows = x->dims[0] * x->dims[1], .batch = batch,
+    reverse s = {.x = x->data,
+                 .y = r->out[0]->data,
+                 .lengths = r->in[1]->data,
+                 .dims = {x->dims[0], x->dims[1]},
+                 .rows = x->dims[0] * x->dims[1],
+                 .batch = batch,
                  .row = (size_t)hki_shape_count(x->dims, 2, x->rank) * hk_dtype_size(x->dtype)};
     for (int64_t i = 0; i < x->dims[batch]; i++)
         if (s.lengths[i] < 0 || s.lengths[i] > x->dims[time])
@@ -83,7 +89,10 @@ static hk_status grad(hki_grad *g)
 }
 
 static const hki_case cases[] = {
-    {"f[4,2] i64[2]=(3,1)", NULL}, {"f[2,4,3] i64[2]=(4,0)", "batch_axis=0 time_axis=1"}, {"f[3,0] i64[0]", NULL}, {NULL, NULL},
+    {"f[4,2] i64[2]=(3,1)", NULL},
+    {"f[2,4,3] i64[2]=(4,0)", "batch_axis=0 time_axis=1"},
+    {"f[3,0] i64[0]", NULL},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_reverse_sequence = {

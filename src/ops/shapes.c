@@ -80,8 +80,9 @@ const char *hki_dims_text(char *out, int rank, const int64_t *dims)
     size_t used = 0;
     used += (size_t)snprintf(out, HKI_SHAPE_TEXT, "[");
     for (int i = 0; i < rank && used < HKI_SHAPE_TEXT - 32; i++)
-        used += (size_t)(dims[i] < 0 ? snprintf(out + used, HKI_SHAPE_TEXT - used, "%s?", i ? "," : "")
-                                     : snprintf(out + used, HKI_SHAPE_TEXT - used, "%s%" PRId64, i ? "," : "", dims[i]));
+        used +=
+            (size_t)(dims[i] < 0 ? snprintf(out + used, HKI_SHAPE_TEXT - used, "%s?", i ? "," : "")
+                                 : snprintf(out + used, HKI_SHAPE_TEXT - used, "%s%" PRId64, i ? "," : "", dims[i]));
     snprintf(out + used, HKI_SHAPE_TEXT - used, "]");
     return out;
 }

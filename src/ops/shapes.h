@@ -1,4 +1,5 @@
-/* Shapes as operators use them: numbers read from small tensors, lists of axes, and values that hold a shape while a graph is built. */
+/* Shapes as operators use them: numbers read from small tensors, lists of axes, and values that hold a shape while a
+ * graph is built. */
 #ifndef HKI_OPS_SHAPES_H
 #define HKI_OPS_SHAPES_H
 
@@ -6,7 +7,8 @@
 
 #define HKI_SHAPE_NUMBERS (2 * HK_MAX_RANK) /* pads: two numbers per dimension */
 
-/** Reads a scalar or 1-D integer tensor into out (room for HKI_SHAPE_NUMBERS). `name` is the input's name. HK_INVALID_SHAPE, HK_INVALID_TYPE. */
+/** Reads a scalar or 1-D integer tensor into out (room for HKI_SHAPE_NUMBERS). `name` is the input's name.
+ * HK_INVALID_SHAPE, HK_INVALID_TYPE. */
 hk_status hki_numbers_read(int64_t *out, int *out_count, const hk_tensor *tensor, const char *name) HK_MUST_USE;
 /** Reads the first number of a tensor with one element. */
 hk_status hki_number_read(int64_t *out, const hk_tensor *tensor, const char *name) HK_MUST_USE;

@@ -8,7 +8,8 @@
 #include "ops/shapes.h"
 
 typedef struct slice {
-    int64_t start[HK_MAX_RANK], step[HK_MAX_RANK], length[HK_MAX_RANK]; /* length: HKI_DIM_UNKNOWN or a symbol where open */
+    int64_t start[HK_MAX_RANK], step[HK_MAX_RANK],
+        length[HK_MAX_RANK]; /* length: HKI_DIM_UNKNOWN or a symbol where open */
 } slice;
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
@@ -38,7 +39,8 @@ static void slice_axis(slice *s, int axis, int64_t dim, int64_t start, int64_t e
     s->step[axis] = step;
 }
 
-/* What is known about the slice of dims. inputs: starts, ends, axes, steps; `given` says which exist, `data` holds what is known. */
+/* What is known about the slice of dims. inputs: starts, ends, axes, steps; `given` says which exist, `data` holds what
+ * is known. */
 static hk_status slice_plan(slice *s, int rank, const int64_t *dims, const hk_tensor *const *data, const bool *given)
 {
     static const char *const names[] = {"starts", "ends", "axes", "steps"};
@@ -136,7 +138,8 @@ static hk_status grad(hki_grad *g)
         return NULL;
     for (int i = 1; i < g->node->input_count; i++)
         inputs[i + 1] = g->x[i];
-    hk_graph_node(g->graph, "halka", "SliceGrad", NULL, g->node->input_count + 1, inputs, HK_NO_ATTRIBUTES, 1, &g->dx[0]);
+    hk_graph_node(g->graph, "halka", "SliceGrad", NULL, g->node->input_count + 1, inputs, HK_NO_ATTRIBUTES, 1,
+                  &g->dx[0]);
     return NULL;
 }
 
@@ -160,9 +163,11 @@ static const hki_case cases[] = {
     {NULL, NULL},
 };
 
-#define SLICE_LISTS                                                                                    \
-    {"starts", "Tind", HKI_INDEX, 0}, {"ends", "Tind", HKI_INDEX, 0},                                  \
-        {"axes", "Tind", HKI_INDEX, HKI_OPTIONAL}, {"steps", "Tind", HKI_INDEX, HKI_OPTIONAL}
+#define SLICE_LISTS                                                                                                    \
+    {"starts", "Tind", HKI_INDEX, 0}, {"ends", "Tind", HKI_INDEX, 0}, {"axes", "Tind", HKI_INDEX, HKI_OPTIONAL},       \
+    {                                                                                                                  \
+        "steps", "Tind", HKI_INDEX, HKI_OPTIONAL                                                                       \
+    }
 
 const hki_op hki_op_slice = {
     .name = "Slice",

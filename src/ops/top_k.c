@@ -1,6 +1,8 @@
-/* TopK: the k largest (or smallest) elements along an axis, in order; of equal ones the first comes first. NaN counts as the largest.
+/* TopK: the k largest (or smallest) elements along an axis, in order; of equal ones the first comes first. NaN counts
+ * as the largest.
  *
- * Each line keeps a heap of k candidates with the worst on top. The gradient puts dy back to the places the values came from. */
+ * Each line keeps a heap of k candidates with the worst on top. The gradient puts dy back to the places the values came
+ * from. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -134,10 +136,16 @@ static hk_status run(hki_run *r)
     const hk_tensor *y = r->out[0] ? r->out[0] : r->out[1];
     if (k != y->dims[axis])
         return HK_ERR(HK_INVALID_SHAPE, "K is %" PRId64 ", but the output was planned for %" PRId64, k, y->dims[axis]);
-    top_k s = {.x = x->data, .values = r->out[0] ? r->out[0]->data : NULL, .dtype = x->dtype,
-               .indices = r->output_count > 1 && r->out[1] ? r->out[1]->data : NULL, .size = hk_dtype_size(x->dtype),
-               .flip = hki_attribute_int(r->node, "largest") ? 0 : UINT64_MAX, .n = x->dims[axis], .k = k,
-               .inner = hki_shape_count(x->dims, axis + 1, x->rank), .heaps = r->scratch};
+    top_k s = {.x = x->data,
+               .values = r->out[0] ? r->out[0]->data : NULL,
+               .dtype = x->dtype,
+               .indices = r->output_count > 1 && r->out[1] ? r->out[1]->data : NULL,
+               .size = hk_dtype_size(x->dtype),
+               .flip = hki_attribute_int(r->node, "largest") ? 0 : UINT64_MAX,
+               .n = x->dims[axis],
+               .k = k,
+               .inner = hki_shape_count(x->dims, axis + 1, x->rank),
+               .heaps = r->scratch};
     s.lines = hki_shape_count(x->dims, 0, axis) * s.inner;
     if (s.lines == 0 || k == 0)
         return NULL;
@@ -169,10 +177,14 @@ static hk_status from_1(hki_draft *draft)
 }
 
 static const hki_case cases[] = {
-    {"f[3,5]{distinct} i64[1]=(2)", NULL},        {"f[4,2]{distinct} i64[1]=(3)", "axis=0"},
-    {"f[2,3,2]{distinct} i64[1]=(1)", "axis=-2 largest=0"}, {"f[2,4]{distinct} i64[1]=(4)", "largest=0 sorted=0"},
-    {"f[2,3]{distinct} i64[1]=(0)", NULL},        {"f[0,3] i64[1]=(2)", NULL},
-    {"f[1]{distinct} i64[1]=(1)", NULL},          {NULL, NULL},
+    {"f[3,5]{distinct} i64[1]=(2)", NULL},
+    {"f[4,2]{distinct} i64[1]=(3)", "axis=0"},
+    {"f[2,3,2]{distinct} i64[1]=(1)", "axis=-2 largest=0"},
+    {"f[2,4]{distinct} i64[1]=(4)", "largest=0 sorted=0"},
+    {"f[2,3]{distinct} i64[1]=(0)", NULL},
+    {"f[0,3] i64[1]=(2)", NULL},
+    {"f[1]{distinct} i64[1]=(1)", NULL},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_top_k = {
@@ -180,7 +192,8 @@ const hki_op hki_op_top_k = {
     .doc = "values and indices of the K largest (or smallest) elements of x along axis, in order",
     .inputs = {{"X", "T", HKI_NUMERIC, 0}, {"K", "K", HKI_BIT(HK_INT64), 0}},
     .outputs = {{"Values", "T", HKI_NUMERIC, 0}, {"Indices", "I", HKI_BIT(HK_INT64), HKI_OPTIONAL}},
-    .attributes = {{"axis", HK_ATTRIBUTE_INT, {.i = -1}, false}, {"largest", HK_ATTRIBUTE_INT, {.i = 1}, false},
+    .attributes = {{"axis", HK_ATTRIBUTE_INT, {.i = -1}, false},
+                   {"largest", HK_ATTRIBUTE_INT, {.i = 1}, false},
                    {"sorted", HK_ATTRIBUTE_INT, {.i = 1}, false}},
     .versions = {{1, from_1}, {10, NULL}, {11, NULL}, {24, NULL}},
     .infer = infer,

@@ -15,8 +15,9 @@ static hk_status permutation(int *perm, const hk_node *node, int rank)
     for (int i = 0; i < rank; i++) {
         int64_t axis = list ? list[i] : rank - 1 - i;
         if (axis < 0 || axis >= rank || (seen >> axis & 1))
-            return HK_ERR(HK_INVALID_ARGUMENT, "perm must be a permutation of 0 .. %d, found %" PRId64 " at position %d%s",
-                          rank - 1, axis, i, axis >= 0 && axis < rank ? " a second time" : "");
+            return HK_ERR(HK_INVALID_ARGUMENT,
+                          "perm must be a permutation of 0 .. %d, found %" PRId64 " at position %d%s", rank - 1, axis,
+                          i, axis >= 0 && axis < rank ? " a second time" : "");
         seen |= 1u << axis;
         perm[i] = (int)axis;
     }

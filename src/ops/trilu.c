@@ -46,8 +46,12 @@ static void run_rows(void *context, int64_t block, int worker)
 static hk_status run(hki_run *r)
 {
     const hk_tensor *x = r->in[0];
-    trilu s = {.x = x->data, .y = r->out[0]->data, .rows = hki_shape_count(x->dims, 0, x->rank - 1),
-               .height = x->dims[x->rank - 2], .width = x->dims[x->rank - 1], .size = hk_dtype_size(x->dtype),
+    trilu s = {.x = x->data,
+               .y = r->out[0]->data,
+               .rows = hki_shape_count(x->dims, 0, x->rank - 1),
+               .height = x->dims[x->rank - 2],
+               .width = x->dims[x->rank - 1],
+               .size = hk_dtype_size(x->dtype),
                .upper = hki_attribute_int(r->node, "upper") != 0};
     if (r->input_count > 1 && r->in[1])
         HK_TRY(hki_number_read(&s.k, r->in[1], "k"));
@@ -68,8 +72,14 @@ static hk_status grad(hki_grad *g)
 }
 
 static const hki_case cases[] = {
-    {"f[3,4]", NULL},          {"f[4,3]", "upper=0"},     {"f[2,3,3] i64[]=(1)", NULL}, {"f[2,3,3] i64[]=(-2)", "upper=0"},
-    {"f[3,3] i64[]=(9)", NULL}, {"f[3,3] i64[]=(-9)", NULL}, {"f[3,0]", NULL},          {NULL, NULL},
+    {"f[3,4]", NULL},
+    {"f[4,3]", "upper=0"},
+    {"f[2,3,3] i64[]=(1)", NULL},
+    {"f[2,3,3] i64[]=(-2)", "upper=0"},
+    {"f[3,3] i64[]=(9)", NULL},
+    {"f[3,3] i64[]=(-9)", NULL},
+    {"f[3,0]", NULL},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_trilu = {
