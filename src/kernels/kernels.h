@@ -7,7 +7,9 @@
 
 #include "base/system.h"
 #include "kernels/gemm.h"
+#include "kernels/normalize.h"
 #include "kernels/optimizer.h"
+#include "kernels/pool.h"
 #include "kernels/reduce.h"
 #include "kernels/softmax.h"
 #include "kernels/vector_math.h"
@@ -19,6 +21,8 @@ typedef struct hkk_kernels {
     const hkk_vector_math_kernels *vector_math;
     const hkk_reduce_kernels *reduce;
     const hkk_softmax_kernels *softmax;
+    const hkk_pool_kernels *pool;
+    const hkk_normalize_kernels *normalize;
 } hkk_kernels;
 
 /** Returns the kernels of an ISA. The caller has made sure that this machine supports it (hki_isa_choose); an ISA this build

@@ -14,6 +14,8 @@
     .vector_math = &hkk_vector_math__##suffix, \
     .reduce = &hkk_reduce__##suffix, \
     .softmax = &hkk_softmax__##suffix, \
+    .pool = &hkk_pool__##suffix, \
+    .normalize = &hkk_normalize__##suffix, \
 }
 
 static const hkk_kernels tables[] = {HKK_ALL_ISAS(HKK_TABLE)};

@@ -1,3 +1,3 @@
-/* The reduce family for AVX2. */
+/* The reduce family for AVX2 and FMA. */
 #include "kernels/x86/lanes_avx2.h"
 #include "kernels/reduce.inl"

@@ -1,0 +1,3 @@
+/* The normalize family for AVX2 and FMA. */
+#include "kernels/x86/lanes_avx2.h"
+#include "kernels/normalize.inl"
