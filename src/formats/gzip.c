@@ -85,7 +85,8 @@ hk_status hki_gzip_read(hki_gzip *gzip, void *to, size_t size, size_t *out_got)
             HK_TRY(next_member(gzip));
         else if (result == Z_MEM_ERROR)
             return hki_out_of_memory();
-        else if (result == Z_BUF_ERROR || (result == Z_OK && gzip->stream.avail_out && gzip->stream.next_in == gzip->end))
+        else if (result == Z_BUF_ERROR ||
+                 (result == Z_OK && gzip->stream.avail_out && gzip->stream.next_in == gzip->end))
             return HK_ERR(HK_INVALID_FILE, "%s: expected more compressed data, found the end of the file (truncated)",
                           gzip->name);
         else if (result != Z_OK)
@@ -111,7 +112,8 @@ hk_status hki_gzip_open(hki_gzip **out, const unsigned char *data, size_t size, 
     (void)data;
     (void)size;
     *out = NULL;
-    return HK_ERR(HK_UNSUPPORTED, "%s: reading gzip files needs zlib, which this build has not (Debian: zlib1g-dev)", name);
+    return HK_ERR(HK_UNSUPPORTED, "%s: reading gzip files needs zlib, which this build has not (Debian: zlib1g-dev)",
+                  name);
 }
 
 hk_status hki_gzip_read(hki_gzip *gzip, void *to, size_t size, size_t *out_got)

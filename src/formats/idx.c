@@ -65,7 +65,8 @@ static hk_status expect_end(source *s)
     size_t got = s->size;
     if (s->gzip)
         HK_TRY(hki_gzip_read(s->gzip, &byte, 1, &got));
-    return got ? HK_ERR(HK_INVALID_FILE, "%s: expected the end of the file behind the last element, found more bytes", s->name)
+    return got ? HK_ERR(HK_INVALID_FILE, "%s: expected the end of the file behind the last element, found more bytes",
+                        s->name)
                : NULL;
 }
 
@@ -76,8 +77,9 @@ static hk_status read_tensor(hk_tensor **out, source *s)
     hk_dtype dtype = element_type(magic[2]);
     int rank = magic[3];
     if (magic[0] || magic[1] || !dtype)
-        return HK_ERR(HK_INVALID_FILE, "%s: expected an IDX file (0, 0, type 8 to 14, rank), found the bytes %d, %d, %d, %d",
-                      s->name, magic[0], magic[1], magic[2], magic[3]);
+        return HK_ERR(HK_INVALID_FILE,
+                      "%s: expected an IDX file (0, 0, type 8 to 14, rank), found the bytes %d, %d, %d, %d", s->name,
+                      magic[0], magic[1], magic[2], magic[3]);
     if (rank < 1 || rank > HK_MAX_RANK)
         return HK_ERR(HK_INVALID_FILE, "%s: expected 1 to %d dimensions, found %d", s->name, HK_MAX_RANK, rank);
     HK_TRY(read_bytes(s, dim_bytes, 4 * (size_t)rank, "dimensions"));
@@ -88,8 +90,9 @@ static hk_status read_tensor(hk_tensor **out, source *s)
         dims[i] = hki_read_big32(dim_bytes + 4 * i);
     HK_TRY_CTX(hki_shape_check(&count, &size, dtype, rank, dims), "%s", s->name);
     if (size > s->most)
-        return HK_ERR(HK_INVALID_FILE, "%s: expected %zu bytes for %s, found a file that cannot hold more than %zu (truncated)",
-                      s->name, size, hki_shape_text(text, dtype, rank, dims), s->most);
+        return HK_ERR(HK_INVALID_FILE,
+                      "%s: expected %zu bytes for %s, found a file that cannot hold more than %zu (truncated)", s->name,
+                      size, hki_shape_text(text, dtype, rank, dims), s->most);
     hk_tensor *tensor;
     HK_TRY_CTX(hk_tensor_create(&tensor, dtype, rank, dims), "%s", s->name);
     hk_status status = read_bytes(s, tensor->data, size, "elements");

@@ -2,6 +2,7 @@
 #include "formats/npy.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -12,9 +13,9 @@ static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 static const struct type_row {
     const char *code;
     hk_dtype dtype;
-} types[] = {{"b1", HK_BOOL},    {"i1", HK_INT8},    {"u1", HK_UINT8},   {"i2", HK_INT16},     {"u2", HK_UINT16},
-             {"i4", HK_INT32},   {"u4", HK_UINT32},  {"i8", HK_INT64},   {"u8", HK_UINT64},    {"f2", HK_FLOAT16},
-             {"f4", HK_FLOAT},   {"f8", HK_DOUBLE},  {"c8", HK_COMPLEX64}, {"c16", HK_COMPLEX128}, {"V2", HK_BFLOAT16}};
+} types[] = {{"b1", HK_BOOL},  {"i1", HK_INT8},   {"u1", HK_UINT8},     {"i2", HK_INT16},       {"u2", HK_UINT16},
+             {"i4", HK_INT32}, {"u4", HK_UINT32}, {"i8", HK_INT64},     {"u8", HK_UINT64},      {"f2", HK_FLOAT16},
+             {"f4", HK_FLOAT}, {"f8", HK_DOUBLE}, {"c8", HK_COMPLEX64}, {"c16", HK_COMPLEX128}, {"V2", HK_BFLOAT16}};
 
 enum { TYPE_COUNT = sizeof types / sizeof types[0] };
 
@@ -98,8 +99,8 @@ static hk_status read_type(header *h, reader *r)
                 h->dtype = types[i].dtype;
         if (h->dtype)
             return NULL;
-        return HK_ERR(HK_UNSUPPORTED, "%s: expected an array of numbers or bools, found numpy type '%s'%s", r->name, text,
-                      strchr("OUS", text[1]) ? " (objects or strings)" : "");
+        return HK_ERR(HK_UNSUPPORTED, "%s: expected an array of numbers or bools, found numpy type '%s'%s", r->name,
+                      text, strchr("OUS", text[1]) ? " (objects or strings)" : "");
     }
     r->at = start;
     return expected(r, "a type such as '<f4'");
@@ -160,8 +161,8 @@ static hk_status read_dictionary(header *h, reader *r)
                      : !strcmp(key, "shape")         ? &h->has_shape
                                                      : NULL;
         if (!seen || *seen)
-            return HK_ERR(HK_INVALID_FILE, "%s: npy header: expected descr, fortran_order and shape once, found '%s'%s", r->name,
-                          key, seen ? " again" : "");
+            return HK_ERR(HK_INVALID_FILE, "%s: npy header: expected descr, fortran_order and shape once, found '%s'%s",
+                          r->name, key, seen ? " again" : "");
         *seen = true;
         if (seen == &h->has_type)
             HK_TRY(read_type(h, r));
@@ -192,7 +193,9 @@ static hk_status read_header(header *h, size_t *out_offset, size_t *out_size, co
     if (version < 1 || version > 3 || data[7] != 0)
         return HK_ERR(HK_INVALID_FILE, "%s: expected npy version 1.0, 2.0 or 3.0, found %d.%d", name, version, data[7]);
     size_t begin = version == 1 ? 10 : 12;
-    size_t length = version == 1 ? (size_t)data[8] | (size_t)data[9] << 8 : size >= 12 ? hki_read_little32(data + 8) : 0;
+    size_t length = version == 1 ? (size_t)data[8] | (size_t)data[9] << 8
+                    : size >= 12 ? hki_read_little32(data + 8)
+                                 : 0;
     if (size < begin || length > size - begin)
         return HK_ERR(HK_INVALID_FILE, "%s: expected an npy header of %zu bytes, found %zu (truncated)", name, length,
                       size < begin ? 0 : size - begin);
@@ -326,14 +329,20 @@ hk_status hki_npy_header(hki_text *text, hk_dtype dtype, int rank, const int64_t
         return HK_ERR(HK_INVALID_TYPE, "expected a type that numpy has, found %s", hk_dtype_name(dtype));
     hki_text dictionary = {0};
     hki_text_printf(&dictionary, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
-                    hk_dtype_size(dtype) == 1 ? '|' : HKI_HOST_BIG ? '>' : '<', code);
+                    hk_dtype_size(dtype) == 1 ? '|'
+                    : HKI_HOST_BIG            ? '>'
+                                              : '<',
+                    code);
     for (int i = 0; i < rank; i++)
         hki_text_printf(&dictionary, "%s%" PRId64, i ? ", " : "", dims[i]);
     hki_text_printf(&dictionary, "%s), }", rank == 1 ? "," : "");
+    if (rank) /* numpy leaves room for the first dimension to grow to 21 digits in place */
+        hki_text_printf(&dictionary, "%*s", 21 - snprintf(NULL, 0, "%" PRId64, dims[0]), "");
     hk_status status = hki_text_status(&dictionary);
     if (!status) { /* magic, version and length take 10 bytes; the whole is padded to a multiple of 64 */
         size_t total = (10 + dictionary.length + 1 + 63) / 64 * 64, length = total - 10;
-        unsigned char start[10] = {magic[0], 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)length, (unsigned char)(length >> 8)};
+        unsigned char start[10] = {
+            magic[0], 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)length, (unsigned char)(length >> 8)};
         hki_text_append(text, (const char *)start, sizeof start);
         hki_text_printf(text, "%s%*s\n", dictionary.data, (int)(length - dictionary.length - 1), "");
         status = hki_text_status(text);
