@@ -8,7 +8,7 @@ bool hki_gzip_is(const unsigned char *data, size_t size)
     return size >= 2 && data[0] == 0x1f && data[1] == 0x8b;
 }
 
-#if HALKA_ZLIB
+#ifdef HALKA_ZLIB
 #include <zlib.h>
 
 struct hki_gzip {
