@@ -78,6 +78,10 @@ void cli_option_tables(const cli_option *out[4], const cli_verb *verb);
 /** Finds the verb whose words begin argv; *out_words is how many they are. NULL if there is none. */
 const cli_verb *cli_verb_find(int argc, char **argv, int *out_words);
 
+/** Answers words that begin no verb: lists the verbs of a group ("model" alone), or reports an error with the nearest
+ * name. Returns the exit code. */
+int cli_unknown_verb(int argc, char **argv);
+
 /* ---- Reading a call. ---- */
 /** Takes the words after the verb apart. Returns 0, or an exit code after an error message. `call` is freed with
  * cli_call_free. */

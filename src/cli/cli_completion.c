@@ -17,8 +17,11 @@ static bool words(FILE *to, const char *spec)
         for (int i = 0; i < hk_architecture_count(); i++)
             fprintf(to, " %s", hk_architecture_at(i)->name);
     } else if (!strcmp(spec, "@verb")) {
-        for (const cli_verb *verb = cli_verbs; verb->name; verb++)
-            fprintf(to, " %.*s", (int)strcspn(verb->name, " "), verb->name);
+        for (const cli_verb *verb = cli_verbs; verb->name; verb++) {
+            size_t length = strcspn(verb->name, " ");
+            if (verb == cli_verbs || strncmp(verb[-1].name, verb->name, length + 1)) /* "model" once */
+                fprintf(to, " %.*s", (int)length, verb->name);
+        }
     } else {
         for (; *spec; spec++)
             fputc(*spec == '|' ? ' ' : *spec, to);
@@ -154,7 +157,7 @@ static void fish(FILE *to)
             fprintf(to, "complete -c halka -f -n __fish_use_subcommand -a %s -d ", verb->name);
         fish_quoted(to, verb->line);
         fputc('\n', to);
-        if (second)
+        if (second && strncmp(verb[1].name ? verb[1].name : "", verb->name, (size_t)first + 1))
             fprintf(to, "complete -c halka -f -n __fish_use_subcommand -a %.*s\n", first, verb->name);
         const cli_option *tables[4];
         cli_option_tables(tables, verb);

@@ -4,14 +4,16 @@
 
 #include "cli/cli.h"
 
-/* "model" alone, or followed by a word that is no verb of its group. */
-static int unknown_verb(int argc, char **argv)
+int cli_unknown_verb(int argc, char **argv)
 {
     const char *names[64];
-    int count = 0;
+    char firsts[32][32]; /* the first words, too: "modle" is near to "model" */
+    int count = 0, verbs = 0;
     bool is_group = false;
     size_t length = strlen(argv[0]);
-    for (const cli_verb *verb = cli_verbs; verb->name && count < 64; verb++) {
+    for (const cli_verb *verb = cli_verbs; verb->name && verbs < 32; verb++) {
+        snprintf(firsts[verbs], sizeof firsts[verbs], "%.*s", (int)strcspn(verb->name, " "), verb->name);
+        names[count++] = firsts[verbs++];
         names[count++] = verb->name;
         is_group |= !strncmp(verb->name, argv[0], length) && verb->name[length] == ' ';
     }
@@ -41,7 +43,7 @@ static int run(int argc, char **argv)
     int words;
     const cli_verb *verb = cli_verb_find(argc, argv, &words);
     if (!verb)
-        return unknown_verb(argc, argv);
+        return cli_unknown_verb(argc, argv);
     cli_call call;
     int code = cli_parse(&call, verb, argc - words, argv + words);
     if (!code) {

@@ -33,6 +33,7 @@ int cli_no_memory(void)
 /* ---- JSON. The command prints one document, so its state is the process's. ---- */
 
 static char json_stack[32];
+static bool json_lines[32]; /* its members stand on lines of their own; a list of plain values stays on one */
 static int json_depth;
 static bool json_first = true;
 
@@ -51,12 +52,15 @@ static void quote(const char *text)
     putchar('"');
 }
 
-static void json_next(const char *key)
+static void json_next(const char *key, bool is_plain)
 {
+    bool own_line = json_depth && (json_stack[json_depth - 1] == '}' || !is_plain);
     if (!json_first)
-        putchar(',');
-    if (json_depth)
+        fputs(own_line ? "," : ", ", stdout);
+    if (own_line) {
         printf("\n%*s", 2 * json_depth, "");
+        json_lines[json_depth - 1] = true;
+    }
     json_first = false;
     if (key) {
         quote(key);
@@ -66,8 +70,9 @@ static void json_next(const char *key)
 
 void json_open(const char *key, char bracket)
 {
-    json_next(key);
+    json_next(key, false);
     putchar(bracket);
+    json_lines[json_depth] = false;
     json_stack[json_depth++] = bracket == '{' ? '}' : ']';
     json_first = true;
 }
@@ -75,7 +80,7 @@ void json_open(const char *key, char bracket)
 void json_close(void)
 {
     json_depth--;
-    if (!json_first)
+    if (json_lines[json_depth])
         printf("\n%*s", 2 * json_depth, "");
     putchar(json_stack[json_depth]);
     json_first = false;
@@ -87,7 +92,7 @@ void json_close(void)
 
 void json_text(const char *key, const char *value)
 {
-    json_next(key);
+    json_next(key, true);
     if (value)
         quote(value);
     else
@@ -96,13 +101,13 @@ void json_text(const char *key, const char *value)
 
 void json_integer(const char *key, int64_t value)
 {
-    json_next(key);
+    json_next(key, true);
     printf("%lld", (long long)value);
 }
 
 void json_number(const char *key, double value)
 {
-    json_next(key);
+    json_next(key, true);
     if (!isfinite(value)) {
         fputs("null", stdout);
         return;
@@ -118,13 +123,13 @@ void json_number(const char *key, double value)
 
 void json_bool(const char *key, bool value)
 {
-    json_next(key);
+    json_next(key, true);
     fputs(value ? "true" : "false", stdout);
 }
 
 void json_dims(const char *key, int rank, const int64_t *dims)
 {
-    json_next(key);
+    json_next(key, false);
     putchar('[');
     for (int i = 0; i < rank; i++)
         printf("%s%lld", i ? ", " : "", (long long)dims[i]);

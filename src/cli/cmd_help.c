@@ -55,14 +55,7 @@ int cmd_help(cli_call *call)
         cli_help_verb(stdout, verb);
         return 0;
     }
-    for (verb = cli_verbs; verb->name; verb++) {
-        size_t length = strlen(call->arguments[0]);
-        if (!strncmp(verb->name, call->arguments[0], length) && verb->name[length] == ' ') {
-            cli_help_group(stdout, call->arguments[0]);
-            return 0;
-        }
-    }
-    return cli_error(HK_INVALID_ARGUMENT, "there is no verb '%s'; `halka help` lists them", call->arguments[0]);
+    return cli_unknown_verb(call->argument_count, (char **)call->arguments);
 }
 
 int cmd_version(cli_call *call)
