@@ -50,10 +50,41 @@ static hk_status expand_composites(hk_graph *graph)
     return NULL;
 }
 
+/* Makes `old` the output of the body's node that makes `made`, so that whoever holds `old` need not know of the expansion. Not for what the body did not
+ * make itself (an input it hands through), nor for what another output has taken: those are replaced. */
+static bool take_over(hk_value *old, hk_value *made, int first_new)
+{
+    hk_node *maker = made->producer;
+    if (made->index < first_new || !maker || maker->outputs[made->producer_index] != made)
+        return false;
+    hki_value_replace(made, old);
+    maker->outputs[made->producer_index] = old;
+    old->producer = maker;
+    old->producer_index = made->producer_index;
+    hki_value_refine(old, &made->type);
+    if (old->tensor) /* an eager graph has run the node already, and somebody may look at the result */
+        hk_tensor_free(made->tensor);
+    else
+        old->tensor = made->tensor;
+    made->tensor = NULL;
+    made->producer = NULL;
+    return true;
+}
+
+static hk_status replace_output(hk_value *old, hk_value *made)
+{
+    const char *name = old->name;
+    hki_value_replace(old, made);
+    hki_value_refine(made, &old->type);
+    HK_TRY(hki_value_rename(old, "expanded"));
+    return hki_value_rename(made, name);
+}
+
 hk_status hki_node_expand(hk_node *node)
 {
     hk_graph *graph = node->graph;
     hk_node *saved = graph->insert_before;
+    int first_new = graph->value_count;
     hk_value **made = hki_alloc_array((size_t)node->output_count + 1, sizeof *made);
     if (!made)
         return hki_out_of_memory();
@@ -62,23 +93,17 @@ hk_status hki_node_expand(hk_node *node)
     graph->insert_before = saved == node ? node->next : saved;
     if (!status)
         status = hk_graph_status(graph);
+    if (status) {
+        hki_free(made);
+        return hki_error_context(status, HKI_NODE_FORMAT, HKI_NODE_ARGUMENTS(node));
+    }
+    hki_graph_remove(node);
     for (int i = 0; i < node->output_count && !status; i++) {
         hk_value *old = node->outputs[i];
-        if (!old || !made[i])
+        if (!old || !made[i] || take_over(old, made[i], first_new))
             continue;
-        const char *name = old->name;
-        hki_value_replace(old, made[i]);
-        hki_value_refine(made[i], &old->type);
-        status = hki_value_rename(old, "expanded");
-        if (!status)
-            status = hki_value_rename(made[i], name);
-    }
-    if (status) {
-        status = hki_error_context(status, HKI_NODE_FORMAT, HKI_NODE_ARGUMENTS(node));
-    } else {
-        hki_graph_remove(node);
-        for (int i = 0; i < node->output_count; i++)
-            node->outputs[i] = made[i]; /* for who holds the node: an eager graph hands its outputs out */
+        status = replace_output(old, made[i]);
+        node->outputs[i] = made[i]; /* for who holds the node: an eager graph hands its outputs out */
     }
     hki_free(made);
     return status;
