@@ -6,16 +6,11 @@ static int64_t minimum(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Copies A[rows, k_begin .. k_begin + K) into scratch so that rows lie at `*row_stride` and elements at `*step`. */
+/* Copies a transposed A[rows, k_begin .. k_begin + K) into strips of 12 rows, k-major: [strip][k][12]. */
 static void HKK_NAME(copy_a)(float *out, const hkk_gemm *g, int64_t row_begin, int64_t rows, int64_t k_begin, int64_t K)
 {
     const float *a = g->a + row_begin * g->a_row + k_begin * g->a_step;
-    if (g->a_step == 1) { /* rows, spread over the sets of the cache */
-        for (int64_t i = 0; i < rows; i++)
-            memcpy(out + i * (g->block_k + 16), a + i * g->a_row, (size_t)K * sizeof(float));
-        return;
-    }
-    for (int64_t strip = 0; strip < rows; strip += HKK_TILE_ROWS) { /* strips of 12 rows, k-major */
+    for (int64_t strip = 0; strip < rows; strip += HKK_TILE_ROWS) {
         int64_t n = minimum(rows - strip, HKK_TILE_ROWS);
         float *to = out + strip * g->block_k;
         const float *from = a + strip * g->a_row;
@@ -29,19 +24,15 @@ static void HKK_NAME(copy_a)(float *out, const hkk_gemm *g, int64_t row_begin, i
     }
 }
 
-/* Points the rows of a tile at A, in place or in its copy. */
+/* Points the rows of a tile at A, in place or in its copy; returns the step along k. */
 static int64_t HKK_NAME(point_a)(const float **a, const hkk_gemm *g, const float *copy, int64_t row_begin, int64_t row, int64_t rows,
                                  int64_t k_begin)
 {
-    for (int64_t i = 0; i < rows; i++) {
-        if (!g->copy_a)
-            a[i] = g->a + (row_begin + row + i) * g->a_row + k_begin * g->a_step;
-        else if (g->a_step == 1)
-            a[i] = copy + (row + i) * (g->block_k + 16);
-        else
-            a[i] = copy + row * g->block_k + i;
-    }
-    return g->copy_a && g->a_step != 1 ? HKK_TILE_ROWS : g->a_step;
+    const float *first = g->copy_a ? copy + row * g->block_k : g->a + (row_begin + row) * g->a_row + k_begin * g->a_step;
+    int64_t stride = g->copy_a ? 1 : g->a_row;
+    for (int64_t i = 0; i < rows; i++)
+        a[i] = first + i * stride;
+    return g->copy_a ? HKK_TILE_ROWS : g->a_step;
 }
 
 /* Points a tile at B's columns from `column` on. A last, narrow piece of an unpacked B is copied, as tiles read whole vectors. */

@@ -13,8 +13,8 @@ int64_t hkk_gemm_packed_size(int64_t K, int64_t N)
 
 void hkk_gemm_plan(hkk_gemm *g)
 {
-    /* A block of A (120 x 256 floats, 120 KB) and two panels of B (64 KB) stay in the second-level cache. */
-    const int64_t max_rows = 120, max_k = 256;
+    /* A block of A (120 x 384 floats, 180 KB) and two panels of B (96 KB) stay in the second-level cache. */
+    const int64_t max_rows = 120, max_k = 384;
     int64_t row_blocks = g->M > 0 ? ceil_div(g->M, max_rows) : 1;
     g->block_rows = ceil_div(ceil_div(g->M > 0 ? g->M : 1, row_blocks), 12) * 12;
     int64_t k_pieces = g->K > 0 ? ceil_div(g->K, max_k) : 1;
@@ -24,8 +24,7 @@ void hkk_gemm_plan(hkk_gemm *g)
     while (g->block_columns > 64 && row_blocks * ceil_div(g->N, g->block_columns) < 16)
         g->block_columns /= 2;
     g->blocks = g->M > 0 ? row_blocks * ceil_div(g->N, g->block_columns) : 0;
-    /* Rows a multiple of 1 KB apart fall into few sets of the cache; a transposed A is read across its rows. */
-    bool reused = g->N > 2 * 64;
-    g->copy_a = reused && (g->a_step != 1 || g->a_row % 256 == 0);
-    g->scratch = (g->copy_a ? g->block_rows * (g->block_k + 16) : 0) + (g->b_unpacked ? g->block_k * 64 : 0);
+    /* A transposed A is read across its rows: worth a copy if several column tiles use it. */
+    g->copy_a = g->a_step != 1 && g->N > 64 && g->block_columns > 64;
+    g->scratch = (g->copy_a ? g->block_rows * g->block_k : 0) + (g->b_unpacked ? g->block_k * 64 : 0);
 }
