@@ -35,27 +35,27 @@ static int64_t HKK_NAME(point_a)(const float **a, const hkk_gemm *g, const float
     return g->copy_a ? HKK_TILE_ROWS : g->a_step;
 }
 
-/* Points a tile at B's columns from `column` on. A last, narrow piece of an unpacked B is copied, as tiles read whole vectors. */
-static void HKK_NAME(point_b)(hkk_gemm_tile *t, const hkk_gemm *g, float *copy, int64_t column, int64_t k_begin)
+/* Returns B's columns from `column` on and sets its strides. A last, narrow piece of an unpacked B is copied, as tiles read whole
+ * vectors. */
+static const float *HKK_NAME(point_b)(hkk_gemm_tile *t, const hkk_gemm *g, float *copy, int64_t column, int64_t k_begin)
 {
     if (!g->b_unpacked) {
-        t->b = g->b + column * g->K + k_begin * HKK_PANEL;
         t->b_step = HKK_PANEL;
         t->b_panel = g->K * HKK_PANEL;
-        return;
+        return g->b + column * g->K + k_begin * HKK_PANEL;
     }
-    t->b = g->b + k_begin * g->b_ld + column;
+    const float *b = g->b + k_begin * g->b_ld + column;
     t->b_step = g->b_ld;
     t->b_panel = HKK_PANEL;
     if (t->columns % 16 == 0)
-        return;
+        return b;
     int whole = (t->columns + 15) / 16 * 16;
     for (int64_t k = 0; k < t->K; k++) {
-        memcpy(copy + k * HKK_TILE_COLUMNS, t->b + k * g->b_ld, (size_t)t->columns * sizeof(float));
+        memcpy(copy + k * HKK_TILE_COLUMNS, b + k * g->b_ld, (size_t)t->columns * sizeof(float));
         memset(copy + k * HKK_TILE_COLUMNS + t->columns, 0, (size_t)(whole - t->columns) * sizeof(float));
     }
-    t->b = copy;
     t->b_step = HKK_TILE_COLUMNS;
+    return copy;
 }
 
 /* All row tiles of a block against columns column .. column + t->columns - 1. */
@@ -97,7 +97,8 @@ static void HKK_NAME(hkk_gemm_run_block)(const hkk_gemm *g, int64_t block, float
             HKK_NAME(copy_a)(copy_a, g, row_begin, rows, k, t.K);
         for (int64_t column = begin; column < end; column += HKK_TILE_COLUMNS) {
             t.columns = (int)minimum(end - column, HKK_TILE_COLUMNS);
-            HKK_NAME(point_b)(&t, g, copy_b, column, k);
+            const float *b = HKK_NAME(point_b)(&t, g, copy_b, column, k);
+            t.b = &b;
             HKK_NAME(run_columns)(&t, g, copy_a, row_begin, rows, column, k);
         }
         k += t.K;

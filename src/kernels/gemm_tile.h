@@ -8,16 +8,14 @@
 #define HKK_TILE_ROWS    12
 #define HKK_TILE_COLUMNS 64
 
-/** A tile. k runs over `taps` x K elements: A of tap t, row i, element k is a[t * a_tap + i][k * a_step]; a row of B follows
- * the other at b_step through all taps. */
+/** A tile. k runs over `taps` x K elements. Of tap t, element k: A of row i is a[t * a_tap + i][a_offset + k * a_step]; B's columns
+ * 0 .. 31 lie at b[t][b_offset + k * b_step], columns 32 .. 63 b_panel behind. Whole vectors of 16 columns are read. */
 typedef struct hkk_gemm_tile {
-    const float *const *a; /* row pointers */
-    int64_t a_tap;         /* row pointers per tap */
-    int64_t a_step;
+    const float *const *a; /* row pointers, 12 or more per tap */
+    int64_t a_tap, a_offset, a_step;
+    const float *const *b; /* a pointer per tap */
+    int64_t b_offset, b_step, b_panel;
     int64_t taps, K;
-    const float *b;  /* columns 0 .. 31 of row k at b[k * b_step], */
-    int64_t b_step;
-    int64_t b_panel; /* columns 32 .. 63 at b[b_panel + k * b_step]; 32 floats are readable, 16 if 16 columns or fewer are asked */
     float *const *c; /* a pointer to column 0 of each row */
     int rows, columns; /* 1 .. 12, 1 .. 64 */
     bool accumulate;

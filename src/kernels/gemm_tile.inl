@@ -15,10 +15,6 @@ HKK_INLINE void HKK_NAME(tile_body)(const hkk_gemm_tile *t, int row, int first, 
 {
     hkk_f32x16 sum[12][4];
     int last_columns = t->columns - 16 * (first + V - 1); /* of the last vector */
-    const float *b[4];
-#pragma GCC unroll 4
-    for (int v = 0; v < V; v++)
-        b[v] = t->b + (first + v < 2 ? 16 * (first + v) : t->b_panel + 16 * (first + v - 2));
 #pragma GCC unroll 12
     for (int i = 0; i < R; i++)
 #pragma GCC unroll 4
@@ -26,15 +22,16 @@ HKK_INLINE void HKK_NAME(tile_body)(const hkk_gemm_tile *t, int row, int first, 
             const float *c = t->c[row + i] + 16 * (first + v);
             sum[i][v] = !t->accumulate ? hkk_zero() : v < V - 1 || last_columns >= 16 ? hkk_load(c) : hkk_load_n(c, last_columns);
         }
-    const float *left = b[0];
-    const float *right = V > 2 ? b[2] : b[0]; /* two vectors share a pointer */
     int64_t step = t->a_step, b_step = t->b_step;
+    int64_t offset = t->b_offset + (first < 2 ? 16 * first : t->b_panel + 16 * (first - 2));
     for (int64_t tap = 0; tap < t->taps; tap++) {
         const float *a[12];
 #pragma GCC unroll 12
         for (int i = 0; i < R; i++)
             a[i] = t->a[tap * t->a_tap + row + i];
-        int64_t index = 0;
+        int64_t index = t->a_offset;
+        const float *left = t->b[tap] + offset;
+        const float *right = left + t->b_panel; /* of vectors 2 and 3 */
         for (int64_t k = t->K; k > 0; k--) {
             /* Hides the index, so that the compiler addresses [row + index] and does not advance every row pointer. */
             __asm__("" : "+r"(index));
