@@ -6,6 +6,7 @@
 #define HKI_KERNELS_KERNELS_H
 
 #include "base/system.h"
+#include "kernels/convolution.h"
 #include "kernels/gemm.h"
 #include "kernels/normalize.h"
 #include "kernels/optimizer.h"
@@ -16,6 +17,7 @@
 
 typedef struct hkk_kernels {
     hki_isa isa;
+    const hkk_convolution_kernels *convolution;
     const hkk_gemm_kernels *gemm;
     const hkk_optimizer_kernels *optimizer;
     const hkk_vector_math_kernels *vector_math;

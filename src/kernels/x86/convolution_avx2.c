@@ -1,0 +1,3 @@
+/* The convolution family for AVX2 and FMA. */
+#include "kernels/x86/lanes_avx2.h"
+#include "kernels/convolution.inl"
