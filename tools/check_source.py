@@ -23,7 +23,7 @@ SYSTEM_IN_KERNELS = {"stdint.h", "stddef.h", "stdbool.h", "string.h", "math.h", 
 # name of the rule's calls -> (where they are allowed, what to use instead)
 BANNED = {
     ("malloc", "calloc", "realloc", "free", "strdup", "strndup", "aligned_alloc", "posix_memalign", "alloca"):
-        (lambda path: path == "src/base/memory.c", "use base/memory.h"),
+        (lambda path: path == "src/base/memory.c" or path.startswith("src/cli/"), "use base/memory.h"),
     ("sprintf", "vsprintf", "strcpy", "strcat", "gets", "atoi", "atol", "atof"):
         (lambda path: False, "it cannot report overflow or bad input"),
     ("printf", "puts", "putchar", "exit", "_exit", "abort"):

@@ -48,6 +48,7 @@ typedef struct hk_architecture_options {
     bool probabilities; /* adds the output "probabilities" */
 } hk_architecture_options;
 
+/** Returns options that stand for the architecture's own values. */
 HK_API hk_architecture_options hk_architecture_defaults(void);
 
 /** Creates the graph of an architecture. options NULL: defaults. Caller frees with hk_graph_free. HK_NOT_FOUND (unknown
@@ -64,6 +65,7 @@ typedef struct hk_architecture_info {
     int64_t classes;                 /* by default */
 } hk_architecture_info;
 
+/** Returns the number of architectures. */
 HK_API int hk_architecture_count(void);
 /** Returns a row of the table, 0 .. hk_architecture_count() - 1. */
 HK_API const hk_architecture_info *hk_architecture_at(int index);

@@ -36,6 +36,7 @@ typedef struct hk_feature {
     const char *doc;     /* what it is needed for */
 } hk_feature;
 
+/** Returns the number of features. */
 HK_API int hk_feature_count(void);
 /** Returns a row of the table, 0 .. hk_feature_count() - 1. */
 HK_API const hk_feature *hk_feature_at(int index);

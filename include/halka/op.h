@@ -15,12 +15,14 @@ extern "C" {
 
 typedef struct hk_op hk_op;
 
+/** Returns the number of operators, halka's inner ones included. */
 HK_API int hk_op_count(void);
 /** Returns operator 0 .. hk_op_count() - 1. */
 HK_API const hk_op *hk_op_at(int index);
 /** Finds an operator; domain "" (NULL too) is ONNX. NULL if there is none. */
 HK_API const hk_op *hk_op_find(const char *domain, const char *name);
 
+/** Returns the name, as in ONNX. */
 HK_API const char *hk_op_name(const hk_op *op);
 HK_API const char *hk_op_domain(const hk_op *op); /* "" is ONNX */
 /** Returns one line: what it computes. */
