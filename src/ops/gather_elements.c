@@ -259,6 +259,6 @@ const hki_op hki_op_scatter = {
     .doc = "the name of ScatterElements before opset 11; files that use it are upgraded",
     SCATTER_PORTS,
     .attributes = {{"axis", HK_ATTRIBUTE_INT, {.i = 0}, false}},
-    .versions = {{9, old_rename}, {11, NULL}},
+    .versions = {{9, old_rename}}, /* files of later opsets that still use it too */
     .infer = old_infer,
 };

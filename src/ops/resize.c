@@ -496,7 +496,7 @@ static hk_status upsample_scales(hki_draft *draft)
 static hk_status upsample_rename(hki_draft *draft)
 {
     draft->op = "Resize";
-    return draft->version < 10 ? from_10(draft) : NULL;
+    return NULL;
 }
 
 static hk_status upsample_infer(hki_infer *c)
@@ -511,6 +511,6 @@ const hki_op hki_op_upsample = {
     .inputs = {{"X", "T", HKI_ANY, 0}, {"scales", "scales", HKI_BIT(HK_FLOAT), HKI_OPTIONAL}},
     .outputs = {{"Y", "T", HKI_ANY, 0}},
     .attributes = {{"mode", HK_ATTRIBUTE_STRING, {.s = "nearest"}, false}},
-    .versions = {{7, upsample_scales}, {9, upsample_rename}, {10, NULL}},
+    .versions = {{7, upsample_scales}, {9, upsample_rename}}, /* files of later opsets that still use it too */
     .infer = upsample_infer,
 };

@@ -97,18 +97,23 @@ static void cosine_sine(double *out_cosine, double *out_sine, uint32_t word)
     *out_sine = quarter == 0 ? sine : quarter == 1 ? cosine : quarter == 2 ? -sine : -cosine;
 }
 
+void hki_normal_words(double out[4], const uint32_t word[4])
+{
+    for (int k = 0; k < 4; k += 2) { /* Box and Muller, 1958; (word + 1) / 2^32 is never 0 */
+        double radius = sqrt(-2 * log_unit(((double)word[k] + 1) * 0x1p-32)), cosine, sine;
+        cosine_sine(&cosine, &sine, word[k + 1]);
+        out[k] = radius * cosine;
+        out[k + 1] = radius * sine;
+    }
+}
+
 void hki_normal_fill(float *out, int64_t count, hki_key key, float mean, float deviation)
 {
     for (int64_t i = 0; i < count; i += 4) {
         uint32_t word[4];
         double normal[4];
         hki_philox64(word, key, 0, (uint64_t)i / 4);
-        for (int k = 0; k < 4; k += 2) { /* Box and Muller, 1958; (word + 1) / 2^32 is never 0 */
-            double radius = sqrt(-2 * log_unit(((double)word[k] + 1) * 0x1p-32)), cosine, sine;
-            cosine_sine(&cosine, &sine, word[k + 1]);
-            normal[k] = radius * cosine;
-            normal[k + 1] = radius * sine;
-        }
+        hki_normal_words(normal, word);
         for (int k = 0; k < 4 && i + k < count; k++)
             out[i + k] = mean + deviation * (float)normal[k];
     }

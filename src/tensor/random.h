@@ -32,6 +32,8 @@ void hki_philox64(uint32_t out[4], hki_key key, uint64_t high, uint64_t low);
 float hki_uniform_float(uint32_t word);
 /** Uniform in [0, 1) with 53 bits. */
 double hki_uniform_double(uint32_t high, uint32_t low);
+/** Four standard normal numbers from four random words. */
+void hki_normal_words(double out[4], const uint32_t word[4]);
 /** Standard normal numbers by Box-Muller with halka's own log and cosine (same bytes everywhere): element i of stream
  * key. */
 void hki_normal_fill(float *out, int64_t count, hki_key key, float mean, float deviation);
