@@ -1,7 +1,8 @@
-/* External data: bytes of tensors in files beside the model. A model comes from a stranger, so a location may only name a regular file inside
- * the model's directory: no absolute path, no "..", no symbolic link that leads out. */
+/* External data: bytes of tensors in files beside the model. A model comes from a stranger, so a location may only name
+ * a regular file inside the model's directory: no absolute path, no "..", no symbolic link that leads out. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,15 +60,15 @@ static hk_status check_inside(const char *directory, const char *path, const cha
         return HK_ERR(errno == ENOENT ? HK_NOT_FOUND : HK_IO, "external data '%s': %s", path, strerror(errno));
     if (!S_ISREG(info.st_mode))
         return HK_ERR(HK_INVALID_FILE, "external data '%s' is not a regular file", path);
-    char *inside = realpath(directory, NULL), *real = realpath(path, NULL);
-    size_t length = inside ? strlen(inside) : 0;
+    char inside[PATH_MAX], real[PATH_MAX];
+    bool fine = realpath(directory, inside) && realpath(path, real);
+    size_t length = fine ? strlen(inside) : 0;
     if (length && inside[length - 1] == '/')
         length--;
-    bool fine = inside && real && !strncmp(real, inside, length) && real[length] == '/';
-    free(inside);
-    free(real);
-    return fine ? NULL
-                : HK_ERR(HK_INVALID_FILE, "external data '%.200s' leads out of the model's directory; refused", location);
+    return fine && !strncmp(real, inside, length) && real[length] == '/'
+               ? NULL
+               : HK_ERR(HK_INVALID_FILE, "external data '%.200s' leads out of the model's directory; refused",
+                        location);
 }
 
 static hk_status open_external(hki_onnx_external *out, hki_onnx_source *source, const char *location)
@@ -109,11 +110,13 @@ hk_status hki_onnx_external_get(hki_span *out, hki_buffer **out_buffer, hki_onnx
                                 const hki_onnx_tensor *tensor, size_t size)
 {
     if (tensor->has_length && tensor->length != size)
-        return HK_ERR(HK_INVALID_FILE, "external data has %" PRIu64 " bytes, the shape needs %zu", tensor->length, size);
+        return HK_ERR(HK_INVALID_FILE, "external data has %" PRIu64 " bytes, the shape needs %zu", tensor->length,
+                      size);
     hki_onnx_external *external;
     HK_TRY(find_external(&external, source, tensor->location));
     if (tensor->offset > external->size || size > external->size - tensor->offset)
-        return HK_ERR(HK_INVALID_FILE, "external data '%s': bytes %" PRIu64 " to %" PRIu64 "+%zu of a file of %zu bytes",
+        return HK_ERR(HK_INVALID_FILE,
+                      "external data '%s': bytes %" PRIu64 " to %" PRIu64 "+%zu of a file of %zu bytes",
                       tensor->location, tensor->offset, tensor->offset, size, external->size);
     *out = (hki_span){(const unsigned char *)hki_buffer_data(external->buffer) + tensor->offset, size};
     *out_buffer = external->buffer;

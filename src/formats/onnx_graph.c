@@ -29,8 +29,8 @@ hk_status hki_onnx_bind(hki_onnx_importer *m, hki_onnx_scope *scope, const char 
     return NULL;
 }
 
-/* In the model's graph a value that has taken the name already is a helper made by an upgrade or from an inner scope (the file's own names
- * are unique): it is given another. */
+/* In the model's graph a value that has taken the name already is a helper made by an upgrade or from an inner scope
+ * (the file's own names are unique): it is given another. */
 const char *hki_onnx_claim(hki_onnx_importer *m, const hki_onnx_scope *scope, const char *name)
 {
     if (*scope->prefix)
@@ -100,7 +100,8 @@ hk_status hki_onnx_type(hki_type *out, hki_onnx_importer *m, const hki_onnx_valu
     return NULL;
 }
 
-/* Takes from a declared type what inference left open. What inference knows stands: declarations in files are sometimes stale. */
+/* Takes from a declared type what inference left open. What inference knows stands: declarations in files are sometimes
+ * stale. */
 static void complete(hk_value *value, const hki_type *declared)
 {
     hki_type *type = &value->type;
@@ -119,8 +120,8 @@ static void complete(hk_value *value, const hki_type *declared)
 
 /* ---- Inputs and initializers. ---- */
 
-/* Up to IR version 3 every initializer had to be listed among the inputs as well; it is a constant. From version 4 on, such an input is one
- * with a default value. */
+/* Up to IR version 3 every initializer had to be listed among the inputs as well; it is a constant. From version 4 on,
+ * such an input is one with a default value. */
 static hk_status import_inputs(hki_onnx_importer *m, hki_onnx_scope *scope, const hki_onnx_names *initializers)
 {
     const hki_onnx_graph *g = m->model.graph;
@@ -150,7 +151,8 @@ static hk_status set_default(hk_value *input, const hk_tensor *tensor)
         return HK_ERR(HK_INVALID_FILE, "input '%s' is %s, but its default is %s", input->name,
                       hk_dtype_name(input->type.dtype), hk_dtype_name(tensor->dtype));
     if (tensor->buffer)
-        HK_TRY(hki_tensor_view(&input->tensor, tensor->buffer, tensor->data, tensor->dtype, tensor->rank, tensor->dims));
+        HK_TRY(
+            hki_tensor_view(&input->tensor, tensor->buffer, tensor->data, tensor->dtype, tensor->rank, tensor->dims));
     else
         HK_TRY(hk_tensor_copy(&input->tensor, tensor));
     hki_type_set(&input->type, tensor->dtype, tensor->rank, tensor->dims);
@@ -225,8 +227,9 @@ static hk_status import_outputs(hki_onnx_importer *m, const hki_onnx_scope *scop
         hk_value *value = *output->name ? hki_onnx_find(m, scope, output->name) : NULL;
         hki_type declared;
         int64_t old = -1;
-        status = value ? hki_onnx_type(&declared, m, output)
-                       : HK_ERR(HK_INVALID_FILE, "output '%s' is not defined: nothing in the graph makes it", output->name);
+        status =
+            value ? hki_onnx_type(&declared, m, output)
+                  : HK_ERR(HK_INVALID_FILE, "output '%s' is not defined: nothing in the graph makes it", output->name);
         if (!status)
             status = hki_onnx_names_add(&seen, output->name, (int64_t)i, &old);
         if (!status && old >= 0)

@@ -1,6 +1,7 @@
 /* Inside the ONNX reader: from parsed messages to a graph.
  *
- * A scope is a set of names: the model's graph, the body of a function, a branch of an If. Nodes of inner scopes are built into the one graph
+ * A scope is a set of names: the model's graph, the body of a function, a branch of an If. Nodes of inner scopes are
+ * built into the one graph
  * ("inlined"); their values get the name of the node that brought them in as a prefix. */
 #ifndef HKI_FORMATS_ONNX_IMPORT_H
 #define HKI_FORMATS_ONNX_IMPORT_H
@@ -11,7 +12,8 @@
 
 /** The newest opset whose operators were compared with halka's table. Newer files are tried with what is known. */
 #define HKI_ONNX_OPSET 22
-/** Most nodes that functions and branches may grow a graph to; a few bytes of nested functions could ask for any number. */
+/** Most nodes that functions and branches may grow a graph to; a few bytes of nested functions could ask for any
+ * number. */
 #define HKI_ONNX_MAX_NODES 262144
 
 typedef struct hki_onnx_scope {
@@ -38,15 +40,16 @@ typedef struct hki_onnx_importer {
     int depth;
 } hki_onnx_importer;
 
-/** Orders nodes so that each comes after those it reads, keeping the file's order where it can. HK_INVALID_FILE names a value that two nodes
- * make, or a node on a cycle. */
+/** Orders nodes so that each comes after those it reads, keeping the file's order where it can. HK_INVALID_FILE names a
+ * value that two nodes make, or a node on a cycle. */
 hk_status hki_onnx_order(size_t **out, hki_arena *arena, const hki_onnx_node *nodes, size_t count) HK_MUST_USE;
 
 /** Finds a value by name in a scope and those around it; NULL if there is none. */
 hk_value *hki_onnx_find(const hki_onnx_importer *m, const hki_onnx_scope *scope, const char *name);
 /** Binds a name to a value in a scope. HK_INVALID_FILE if the name is taken there. */
 hk_status hki_onnx_bind(hki_onnx_importer *m, hki_onnx_scope *scope, const char *name, hk_value *value) HK_MUST_USE;
-/** Makes `name` free in the graph if the scope's names are exact, and returns what a value should be called. NULL without memory. */
+/** Makes `name` free in the graph if the scope's names are exact, and returns what a value should be called. NULL
+ * without memory. */
 const char *hki_onnx_claim(hki_onnx_importer *m, const hki_onnx_scope *scope, const char *name);
 /** Adds a tensor as a constant and binds it. */
 hk_status hki_onnx_add_constant(hki_onnx_importer *m, hki_onnx_scope *scope, const char *name,

@@ -29,7 +29,8 @@ static hk_status enter(hki_onnx_importer *m)
     return NULL;
 }
 
-/* Binds a result of the inner scope to the outer name. A value made in there takes the outer name; one that was only passed through keeps its own. */
+/* Binds a result of the inner scope to the outer name. A value made in there takes the outer name; one that was only
+ * passed through keeps its own. */
 static hk_status hand_out(hki_onnx_importer *m, hki_onnx_scope *outer, const hki_onnx_scope *inner,
                           const char *inner_name, const char *outer_name, int first_new)
 {

@@ -1,4 +1,5 @@
-/* Builds one node of a file: attributes, upgrade to the newest operator, names of outputs; and Constant nodes, which become initializers. */
+/* Builds one node of a file: attributes, upgrade to the newest operator, names of outputs; and Constant nodes, which
+ * become initializers. */
 #include <inttypes.h>
 #include <string.h>
 

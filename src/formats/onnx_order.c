@@ -1,5 +1,5 @@
-/* Execution order of the nodes of a file. ONNX asks for topological order, but files in the wild do not always have it. A depth-first walk in
- * file order leaves a sorted file as it is. */
+/* Execution order of the nodes of a file. ONNX asks for topological order, but files in the wild do not always have it.
+ * A depth-first walk in file order leaves a sorted file as it is. */
 #include <string.h>
 
 #include "formats/onnx_import.h"
@@ -48,20 +48,58 @@ static hk_status add_edge(sorter *s, edges *e, const char *name)
     return NULL;
 }
 
-/* A subgraph waits for every name it mentions that a node out here makes; parsing has bounded the depth. */
-static hk_status add_subgraph(sorter *s, edges *e, const hki_onnx_graph *g)
+/* Names that a subgraph defines itself hide those of the same name outside. */
+typedef struct shade {
+    hki_onnx_names names;
+    const struct shade *outer;
+} shade;
+
+static hk_status define_names(hki_onnx_names *names, const hki_onnx_graph *g)
+{
+    for (size_t i = 0; i < g->node_count; i++)
+        for (size_t k = 0; k < g->nodes[i].output_count; k++)
+            HK_TRY(hki_onnx_names_add(names, g->nodes[i].outputs[k], 0, NULL));
+    for (size_t i = 0; i < g->initializer_count; i++)
+        HK_TRY(hki_onnx_names_add(names, g->initializers[i].name, 0, NULL));
+    for (size_t i = 0; i < g->input_count; i++)
+        HK_TRY(hki_onnx_names_add(names, g->inputs[i].name, 0, NULL));
+    return NULL;
+}
+
+static hk_status add_outer_edge(sorter *s, edges *e, const shade *shades, const char *name)
+{
+    for (; shades; shades = shades->outer)
+        if (hki_onnx_names_find(&shades->names, name) >= 0)
+            return NULL;
+    return add_edge(s, e, name);
+}
+
+static hk_status add_subgraph(sorter *s, edges *e, const shade *outer, const hki_onnx_graph *g);
+
+static hk_status add_subgraph_nodes(sorter *s, edges *e, const shade *here, const hki_onnx_graph *g)
 {
     for (size_t i = 0; i < g->node_count; i++) {
         const hki_onnx_node *node = &g->nodes[i];
         for (size_t k = 0; k < node->input_count; k++)
-            HK_TRY(add_edge(s, e, node->inputs[k]));
+            HK_TRY(add_outer_edge(s, e, here, node->inputs[k]));
         for (size_t k = 0; k < node->attribute_count; k++)
             if (node->attributes[k].graph)
-                HK_TRY(add_subgraph(s, e, node->attributes[k].graph));
+                HK_TRY(add_subgraph(s, e, here, node->attributes[k].graph));
     }
     for (size_t i = 0; i < g->output_count; i++)
-        HK_TRY(add_edge(s, e, g->outputs[i].name));
+        HK_TRY(add_outer_edge(s, e, here, g->outputs[i].name));
     return NULL;
+}
+
+/* A subgraph waits for every name it mentions that a node out here makes; parsing has bounded the depth. */
+static hk_status add_subgraph(sorter *s, edges *e, const shade *outer, const hki_onnx_graph *g)
+{
+    shade here = {.outer = outer};
+    hk_status status = define_names(&here.names, g);
+    if (!status)
+        status = add_subgraph_nodes(s, e, &here, g);
+    hki_onnx_names_free(&here.names);
+    return status;
 }
 
 static hk_status add_edges(sorter *s, size_t i)
@@ -71,7 +109,7 @@ static hk_status add_edges(sorter *s, size_t i)
         HK_TRY(add_edge(s, &s->edges[i], node->inputs[k]));
     for (size_t k = 0; k < node->attribute_count; k++)
         if (node->attributes[k].graph)
-            HK_TRY(add_subgraph(s, &s->edges[i], node->attributes[k].graph));
+            HK_TRY(add_subgraph(s, &s->edges[i], NULL, node->attributes[k].graph));
     return NULL;
 }
 

@@ -1,5 +1,5 @@
-/* Parsing of ONNX messages: the common part, and models, functions, graphs and value types. Nodes, attributes and tensors stand in
- * onnx_proto_node.c. Each message is read twice: fields are counted, arrays made, and filled. */
+/* Parsing of ONNX messages: the common part, and models, functions, graphs and value types. Nodes, attributes and
+ * tensors stand in onnx_proto_node.c. Each message is read twice: fields are counted, arrays made, and filled. */
 #include "formats/onnx_proto.h"
 
 #include <inttypes.h>

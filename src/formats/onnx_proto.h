@@ -1,7 +1,7 @@
 /* The messages of an ONNX file as they stand there: structs made from the bytes, before anything is given a meaning.
  *
- * Everything lives in one arena, except the numbers of tensors: those stay in the file, which must outlive the structs. Field numbers are
- * those of onnx.proto3 (onnx/onnx, version 1.22). Documentation strings are skipped. */
+ * Everything lives in one arena, except the numbers of tensors: those stay in the file, which must outlive the structs.
+ * Field numbers are those of onnx.proto3 (onnx/onnx, version 1.22). Documentation strings are skipped. */
 #ifndef HKI_FORMATS_ONNX_PROTO_H
 #define HKI_FORMATS_ONNX_PROTO_H
 
@@ -50,7 +50,8 @@ typedef struct hki_onnx_value {
     size_t rank;
 } hki_onnx_value;
 
-/** AttributeProto. `type` is AttributeProto.AttributeType (as hk_attribute_kind, and 9 tensors, 10 graphs, 11 sparse tensor, ...). */
+/** AttributeProto. `type` is AttributeProto.AttributeType (as hk_attribute_kind, and 9 tensors, 10 graphs, 11 sparse
+ * tensor, ...). */
 typedef struct hki_onnx_attribute {
     const char *name, *reference; /* ref_attr_name: NULL if none */
     int64_t type;

@@ -185,9 +185,10 @@ TEST(unknown_operators_are_listed)
     put_info(&w, 11, "x", 1, 2, dims23);
     put_info(&w, 12, "c", 1, -1, NULL);
     hk_graph *graph = NULL;
-    CHECK_FAILS(end_model(&graph, &w, g), HK_UNSUPPORTED,
-                "node 'first': operator Foo of domain 'bar' (opset 0) is not known; node 'again': operator NoSuchThing of "
-                "domain 'ai.onnx' (opset 19) is not known");
+    CHECK_FAILS(
+        end_model(&graph, &w, g), HK_UNSUPPORTED,
+        "node 'first': operator Foo of domain 'bar' (opset 0) is not known; node 'again': operator NoSuchThing of "
+        "domain 'ai.onnx' (opset 19) is not known");
 }
 
 TEST(many_unknown_operators)
@@ -195,7 +196,7 @@ TEST(many_unknown_operators)
     hki_pb_writer w = {0};
     hki_pb_mark g = begin_model(&w, 19);
     for (int i = 0; i < 20; i++) {
-        char op[16], out[16];
+        char op[32], out[32];
         snprintf(op, sizeof op, "Unknown%d", i);
         snprintf(out, sizeof out, "y%d", i);
         put_node(&w, "", op, "x", out);
@@ -225,8 +226,8 @@ TEST(newer_opset)
 
 /* ---- Constants, functions, branches. ---- */
 
-static void put_constant_node(hki_pb_writer *w, uint32_t field, const char *output, const char *form, uint32_t value_field,
-                              int type)
+static void put_constant_node(hki_pb_writer *w, uint32_t field, const char *output, const char *form,
+                              uint32_t value_field, int type)
 {
     hki_pb_mark n = begin_node(w, field, "", "Constant", NULL, output), a = hki_pb_begin(w, 5);
     hki_pb_put_text(w, 1, form);
@@ -375,7 +376,8 @@ static hk_status load_if(hk_graph **out, bool constant, bool condition)
 TEST(branches)
 {
     hk_graph *graph = NULL;
-    CHECK_FAILS(load_if(&graph, false, true), HK_UNSUPPORTED, "node 'choose' (If): the condition 'c' is not a constant");
+    CHECK_FAILS(load_if(&graph, false, true), HK_UNSUPPORTED,
+                "node 'choose' (If): the condition 'c' is not a constant");
     CHECK_FAILS(load_if(&graph, true, false), HK_UNSUPPORTED, "NoSuchThing");
     REQUIRE_OK(load_if(&graph, true, true));
     CHECK_EQ(hk_graph_node_count(graph), 1);

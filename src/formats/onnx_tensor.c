@@ -149,7 +149,8 @@ static hk_status read_list(list_sink *sink, const hki_onnx_tensor *t, list_form 
     return NULL;
 }
 
-/* The shape was checked; but memory is only taken for what the message could hold, so a few bytes cannot ask for gigabytes. */
+/* The shape was checked; but memory is only taken for what the message could hold, so a few bytes cannot ask for
+ * gigabytes. */
 static hk_status take_list(hk_tensor **out, const hki_onnx_tensor *t, hk_dtype dtype, int64_t count,
                            const unsigned char *file)
 {
@@ -258,7 +259,8 @@ static hk_status make_dense(hk_tensor **out, hki_onnx_source *source, hki_onnx_s
         return HK_ERR(HK_UNSUPPORTED, "rank %zu, at most %d is supported", s->rank, HK_MAX_RANK);
     HK_TRY(hki_shape_check(&count, &size, values->dtype, (int)s->rank, s->dims));
     if (size > SPARSE_SMALL && size / SPARSE_RATIO > hk_tensor_size(values))
-        return HK_ERR(HK_UNSUPPORTED, "a dense form of %zu bytes for %zu bytes of values", size, hk_tensor_size(values));
+        return HK_ERR(HK_UNSUPPORTED, "a dense form of %zu bytes for %zu bytes of values", size,
+                      hk_tensor_size(values));
     HK_TRY(hk_tensor_create(&dense, values->dtype, (int)s->rank, s->dims));
     hk_status status = scatter(dense, values, indices);
     if (status) {

@@ -1,4 +1,5 @@
-/* Tensors of ONNX files: every typed list, raw bytes with and without alignment, sparse ones, external data and attacks through it. */
+/* Tensors of ONNX files: every typed list, raw bytes with and without alignment, sparse ones, external data and attacks
+ * through it. */
 #include <sys/stat.h>
 #include <unistd.h>
 

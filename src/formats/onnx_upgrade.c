@@ -1,5 +1,5 @@
-/* Operator versions: which version of an operator a file means, how it becomes the newest, and the message about operators that are not
- * known. The rules themselves stand beside the operators (hki_op.versions). */
+/* Operator versions: which version of an operator a file means, how it becomes the newest, and the message about
+ * operators that are not known. The rules themselves stand beside the operators (hki_op.versions). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -95,7 +95,8 @@ static hk_status report_node(report *r, const hki_onnx_scope *scope, const hki_o
     return NULL;
 }
 
-/* Looks through nodes and the functions they call, each function once. Branches of If are left out: only one of them will be built. */
+/* Looks through nodes and the functions they call, each function once. Branches of If are left out: only one of them
+ * will be built. */
 static hk_status report_nodes(report *r, const hki_onnx_scope *scope, const hki_onnx_node *nodes, size_t count,
                               int depth)
 {

@@ -26,12 +26,15 @@ typedef struct hki_onnx_writer {
     hki_onnx_names domains; /* domain -> version, other than "" */
 } hki_onnx_writer;
 
-/** Writes a TensorProto as `field`; `name` may be NULL. If it may be external and is large enough, its bytes go to the data file. */
-void hki_onnx_put_tensor(hki_onnx_writer *w, uint32_t field, const char *name, const hk_tensor *tensor, bool may_be_external);
+/** Writes a TensorProto as `field`; `name` may be NULL. If it may be external and is large enough, its bytes go to the
+ * data file. */
+void hki_onnx_put_tensor(hki_onnx_writer *w, uint32_t field, const char *name, const hk_tensor *tensor,
+                         bool may_be_external);
 /** Writes the fields of a TensorProto (no key, no length), the bytes as a reference. */
 void hki_onnx_put_tensor_fields(hki_pb_writer *message, const char *name, const hk_tensor *tensor);
 /** Writes a TypeProto within a ValueInfoProto as `field`. */
-void hki_onnx_put_value(hki_pb_writer *message, uint32_t field, const char *name, const hk_graph *graph, const hki_type *type);
+void hki_onnx_put_value(hki_pb_writer *message, uint32_t field, const char *name, const hk_graph *graph,
+                        const hki_type *type);
 /** Writes the fields of a GraphProto. */
 hk_status hki_onnx_put_graph(hki_onnx_writer *w, const hk_graph *graph) HK_MUST_USE;
 

@@ -1,5 +1,6 @@
-/* Writing of graphs and nodes. In a file an output of the graph is a value of that name, so values that are outputs take the output's name;
- * where that is impossible (an input, or a value that is two outputs) an Identity node stands between. */
+/* Writing of graphs and nodes. In a file an output of the graph is a value of that name, so values that are outputs
+ * take the output's name; where that is impossible (an input, or a value that is two outputs) an Identity node stands
+ * between. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -42,7 +43,8 @@ static hk_status choose_names(hki_onnx_writer *w, const hk_graph *graph, hki_onn
             continue;
         bool taken = hki_onnx_names_find(outputs, value->name) >= 0;
         if (taken && value->is_input)
-            return HK_ERR(HK_INVALID_ARGUMENT, "output '%s' has the name of an input that is another value", value->name);
+            return HK_ERR(HK_INVALID_ARGUMENT, "output '%s' has the name of an input that is another value",
+                          value->name);
         w->names[value->index] = taken ? free_name(w, graph, outputs, value->name) : value->name;
         if (!w->names[value->index])
             return hki_out_of_memory();
@@ -108,8 +110,8 @@ static hk_status put_attribute(hki_onnx_writer *w, const hk_attribute *a)
 
 /* ---- Nodes. ---- */
 
-/* What operators got after the least opset that is declared, without a change of what was there before: an attribute, a value of it, or an
- * input. A node that uses none of it means the same in the older version. */
+/* What operators got after the least opset that is declared, without a change of what was there before: an attribute, a
+ * value of it, or an input. A node that uses none of it means the same in the older version. */
 static const struct addition {
     const char *op, *attribute, *text; /* attribute NULL: input number `input`; text NULL: any value */
     int input, since;
@@ -154,8 +156,8 @@ static bool uses_young_type(const hk_node *node)
     return false;
 }
 
-/* The opset from which on the node means what it means here: the version that halka implements, or an older one (not below what is declared
- * anyway) from which nothing had to be changed and whose additions since are not used. */
+/* The opset from which on the node means what it means here: the version that halka implements, or an older one (not
+ * below what is declared anyway) from which nothing had to be changed and whose additions since are not used. */
 static int needed_opset(const hk_node *node)
 {
     const hki_version *versions = node->op->versions;

@@ -1,5 +1,6 @@
-/* Writing of tensors and types. Raw data starts at multiples of 64 bytes, counted from the start of the graph message (whose own place the
- * model's writer sees to); the room before is filled by the documentation string, which readers ignore. */
+/* Writing of tensors and types. Raw data starts at multiples of 64 bytes, counted from the start of the graph message
+ * (whose own place the model's writer sees to); the room before is filled by the documentation string, which readers
+ * ignore. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,8 +25,8 @@ void hki_onnx_put_tensor_fields(hki_pb_writer *message, const char *name, const 
     hki_pb_put_reference(message, 9, tensor->data, hk_tensor_size(tensor));
 }
 
-/* Fills up so that raw data after it starts aligned. `start`: total when the message began, after its key. A documentation string of n
- * characters takes n + 2 bytes. */
+/* Fills up so that raw data after it starts aligned. `start`: total when the message began, after its key. A
+ * documentation string of n characters takes n + 2 bytes. */
 static void put_padding(hki_pb_writer *message, uint64_t start, size_t size)
 {
     uint64_t header = message->total - start, behind = 1 + hki_pb_varint_size(size);

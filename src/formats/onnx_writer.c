@@ -101,8 +101,8 @@ static hk_status open_external(hki_onnx_writer *w, const char *path)
     if (name && (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..")))
         return HK_ERR(HK_INVALID_ARGUMENT, "external_name '%s' must be a plain file name", name);
     w->external_name = name ? name : hki_arena_printf(w->arena, "%s.data", slash ? slash + 1 : path);
-    const char *full = w->external_name ? hki_arena_printf(w->arena, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path,
-                                                           w->external_name)
+    const char *full = w->external_name ? hki_arena_printf(w->arena, "%.*s%s", slash ? (int)(slash + 1 - path) : 0,
+                                                           path, w->external_name)
                                         : NULL;
     if (!full)
         return hki_out_of_memory();

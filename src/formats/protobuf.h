@@ -1,8 +1,10 @@
-/* Protocol buffers, wire format only: a reader over a span of bytes and a writer into memory, both knowing nothing of message types.
+/* Protocol buffers, wire format only: a reader over a span of bytes and a writer into memory, both knowing nothing of
+ * message types.
  *
- * The reader yields one field after another and never looks outside its span, whatever the bytes are. Text and nested messages are spans of
- * the same memory. The writer keeps large payloads as references, so that a message may be larger than memory could hold twice.
- * Source: protobuf.dev "Encoding". Groups (deprecated before ONNX existed) are refused. */
+ * The reader yields one field after another and never looks outside its span, whatever the bytes are. Text and nested
+ * messages are spans of the same memory. The writer keeps large payloads as references, so that a message may be larger
+ * than memory could hold twice. Source: protobuf.dev "Encoding". Groups (deprecated before ONNX existed) are refused.
+ */
 #ifndef HKI_FORMATS_PROTOBUF_H
 #define HKI_FORMATS_PROTOBUF_H
 
@@ -53,7 +55,8 @@ typedef struct hki_pb_splice {
     hki_span bytes;
 } hki_pb_splice;
 
-/** A message under construction. Start with {0}. After an allocation fails it ignores what follows; hki_pb_status says so. */
+/** A message under construction. Start with {0}. After an allocation fails it ignores what follows; hki_pb_status says
+ * so. */
 typedef struct hki_pb_writer {
     unsigned char *data;
     size_t size, capacity;

@@ -85,7 +85,8 @@ TEST(text_with_nul_is_refused)
     hki_arena_free(arena);
 }
 
-/* Nested messages whose lengths need two bytes, with references inside: the flushed file must parse back to the same tree. */
+/* Nested messages whose lengths need two bytes, with references inside: the flushed file must parse back to the same
+ * tree. */
 TEST(nesting_and_references)
 {
     static unsigned char big[300];

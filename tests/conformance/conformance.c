@@ -1,10 +1,11 @@
 /* Runs the ONNX backend suite and compares its result with the list of expected failures, which may only shrink.
  *
  *     conformance                      all cases; fails if a case fails that is not listed, or passes though listed
- *     conformance PATTERN...           only cases whose name matches (shell pattern, such as 'node/test_conv*'); says why each fails
- *     conformance --write              rewrites the list from what happens now
+ *     conformance PATTERN...           only cases whose name matches (shell pattern, such as 'node/test_conv*'); says
+ * why each fails conformance --write              rewrites the list from what happens now
  *
- * Each case runs in a process of its own, so that a crash is one failed case. HALKA_ONNX_TESTDATA names another data directory. */
+ * Each case runs in a process of its own, so that a crash is one failed case. HALKA_ONNX_TESTDATA names another data
+ * directory. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,7 +267,8 @@ int main(int argc, char **argv)
         t.list = fopen(EXPECTED_FAILURES, "w");
         if (!t.list)
             return 2;
-        fprintf(t.list, "# Cases of the ONNX backend suite (1.12) that halka fails, and why. Made by: conformance --write\n");
+        fprintf(t.list,
+                "# Cases of the ONNX backend suite (1.12) that halka fails, and why. Made by: conformance --write\n");
     } else {
         read_expected(&t.expected);
         t.patterns = argv + 1;

@@ -7,8 +7,10 @@
 #include "formats/protobuf.h"
 #include "halka/model.h"
 
-/** Adds a ValueInfoProto (field 11 input, 12 output, 13 value_info) of a tensor type. A dim of -1 has neither value nor name. */
-static inline void put_info(hki_pb_writer *w, uint32_t field, const char *name, int dtype, int rank, const int64_t *dims)
+/** Adds a ValueInfoProto (field 11 input, 12 output, 13 value_info) of a tensor type. A dim of -1 has neither value nor
+ * name. */
+static inline void put_info(hki_pb_writer *w, uint32_t field, const char *name, int dtype, int rank,
+                            const int64_t *dims)
 {
     hki_pb_mark value = hki_pb_begin(w, field);
     hki_pb_put_text(w, 1, name);
@@ -50,7 +52,8 @@ static inline void put_initializer(hki_pb_writer *w, const char *name, int dtype
     hki_pb_end(w, mark);
 }
 
-/** Begins a node; names are separated by commas, an empty one is absent ("a,,b"). NULL: none. End it with hki_pb_end. */
+/** Begins a node; names are separated by commas, an empty one is absent ("a,,b"). NULL: none. End it with hki_pb_end.
+ */
 static inline hki_pb_mark begin_node(hki_pb_writer *w, uint32_t field, const char *name, const char *op,
                                      const char *inputs, const char *outputs)
 {
