@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/sha256.h"
-#include "formats/json.h"
+#include "formats/safetensors.h"
 #include "halka/model.h"
 #include "tensor/tensor.h"
 
@@ -48,6 +47,13 @@ static void digest_items(hk_digest *out, item *items, size_t count)
     hki_sha256_finish(out->text, &sha);
 }
 
+static item item_of(const char *name, const hk_tensor *t)
+{
+    item result = {name, hk_dtype_name(t->dtype), t->rank, {0}, hk_tensor_const_data(t), hk_tensor_size(t)};
+    memcpy(result.dims, t->dims, sizeof result.dims);
+    return result;
+}
+
 hk_status hk_digest_graph(hk_digest *out, const hk_graph *graph)
 {
     int count = hk_graph_constant_count(graph);
@@ -60,10 +66,8 @@ hk_status hk_digest_graph(hk_digest *out, const hk_graph *graph)
         const hk_tensor *t = hk_value_tensor(value);
         if (hk_tensor_dtype(t) == HK_STRING)
             status = HK_ERR(HK_UNSUPPORTED, "'%s' holds strings; only numbers are digested", hk_value_name(value));
-        items[i] = (item){.name = hk_value_name(value), .type = hk_dtype_name(hk_tensor_dtype(t)), .rank = t->rank};
-        memcpy(items[i].dims, t->dims, sizeof items[i].dims);
-        items[i].data = hk_tensor_const_data(t);
-        items[i].size = hk_tensor_size(t);
+        else
+            items[i] = item_of(hk_value_name(value), t);
     }
     if (!status)
         digest_items(out, items, (size_t)count);
@@ -71,72 +75,19 @@ hk_status hk_digest_graph(hk_digest *out, const hk_graph *graph)
     return status;
 }
 
-/* ---- safetensors: 8 bytes length of the header, the header (JSON), the elements. ---- */
-
-static const char *type_name(const char *name)
-{
-    static const char *const pairs[][2] = {
-        {"F32", "float32"}, {"F64", "float64"}, {"F16", "float16"}, {"BF16", "bfloat16"}, {"I64", "int64"},
-        {"I32", "int32"},   {"I16", "int16"},   {"I8", "int8"},     {"U64", "uint64"},    {"U32", "uint32"},
-        {"U16", "uint16"},  {"U8", "uint8"},    {"BOOL", "bool"}};
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (!strcmp(pairs[i][0], name))
-            return pairs[i][1];
-    return name;
-}
-
-static hk_status read_item(item *out, const hki_json *entry, const unsigned char *data, size_t size)
-{
-    const hki_json *shape = hki_json_find(entry, "shape"), *offsets = hki_json_find(entry, "data_offsets");
-    const char *type;
-    int64_t begin, end;
-    if (!shape || shape->type != HKI_JSON_ARRAY || shape->count > HK_MAX_RANK || !offsets || offsets->count != 2 ||
-        !hki_json_find(entry, "dtype"))
-        return hki_json_error(HK_INVALID_FILE, entry, "expected dtype, shape and data_offsets");
-    HK_TRY(hki_json_get_string(&type, hki_json_find(entry, "dtype")));
-    HK_TRY(hki_json_get_int(&begin, offsets->first, 0, (int64_t)size));
-    HK_TRY(hki_json_get_int(&end, offsets->first->next, begin, (int64_t)size));
-    *out = (item){.name = entry->key, .type = type_name(type), .data = data + begin, .size = (size_t)(end - begin)};
-    for (const hki_json *dim = shape->first; dim; dim = dim->next)
-        HK_TRY(hki_json_get_int(&out->dims[out->rank++], dim, 0, INT64_MAX));
-    return NULL;
-}
-
-static hk_status digest_header(hk_digest *out, hki_arena *arena, const hki_map *map, size_t header, const char *path)
-{
-    hki_json *root;
-    HK_TRY(hki_json_parse(&root, arena, (const char *)map->data + 8, header, path));
-    HK_TRY(hki_json_expect(root, HKI_JSON_OBJECT));
-    item *items = hki_arena_array(arena, (size_t)root->count + 1, sizeof *items);
-    if (!items)
-        return hki_out_of_memory();
-    size_t count = 0;
-    for (const hki_json *entry = root->first; entry; entry = entry->next)
-        if (strcmp(entry->key, "__metadata__"))
-            HK_TRY(read_item(&items[count++], entry, map->data + 8 + header, map->size - 8 - header));
-    digest_items(out, items, count);
-    return NULL;
-}
-
 static hk_status digest_safetensors(hk_digest *out, const char *path)
 {
-    hki_map map;
-    hki_arena *arena;
-    HK_TRY(hki_map_open(&map, path));
-    uint64_t header = 0;
-    for (size_t i = 8; map.size >= 8 && i > 0; i--)
-        header = header << 8 | map.data[i - 1];
-    hk_status status = NULL;
-    if (map.size < 8 || header > map.size - 8)
-        status = HK_ERR(HK_INVALID_FILE, "%s: expected a safetensors header, the file has %zu bytes", path, map.size);
-    if (!status)
-        status = hki_arena_create(&arena);
-    if (!status) {
-        status = digest_header(out, arena, &map, (size_t)header, path);
-        hki_arena_free(arena);
-    }
-    hki_map_close(&map);
-    return status;
+    hki_safetensors *file;
+    HK_TRY(hki_safetensors_open(&file, path));
+    int64_t count = hki_safetensors_count(file);
+    item *items = hki_alloc_array((size_t)count + 1, sizeof *items);
+    for (int64_t i = 0; i < count && items; i++)
+        items[i] = item_of(hki_safetensors_name(file, i), hki_safetensors_at(file, i));
+    if (items)
+        digest_items(out, items, (size_t)count);
+    hki_free(items);
+    hki_safetensors_close(file);
+    return items ? NULL : hki_out_of_memory();
 }
 
 hk_status hk_digest_file(hk_digest *out, const char *path)
