@@ -10,9 +10,9 @@
 #include "kernels/gemm.h"
 #include "kernels/normalize.h"
 #include "kernels/optimizer.h"
-#include "kernels/pool.h"
 #include "kernels/reduce.h"
 #include "kernels/softmax.h"
+#include "kernels/spatial_pool.h"
 #include "kernels/vector_math.h"
 
 typedef struct hkk_kernels {
@@ -23,7 +23,7 @@ typedef struct hkk_kernels {
     const hkk_vector_math_kernels *vector_math;
     const hkk_reduce_kernels *reduce;
     const hkk_softmax_kernels *softmax;
-    const hkk_pool_kernels *pool;
+    const hkk_spatial_pool_kernels *spatial_pool;
     const hkk_normalize_kernels *normalize;
 } hkk_kernels;
 

@@ -15,7 +15,7 @@
     .vector_math = &hkk_vector_math__##suffix, \
     .reduce = &hkk_reduce__##suffix, \
     .softmax = &hkk_softmax__##suffix, \
-    .pool = &hkk_pool__##suffix, \
+    .spatial_pool = &hkk_spatial_pool__##suffix, \
     .normalize = &hkk_normalize__##suffix, \
 }
 

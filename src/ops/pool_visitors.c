@@ -15,23 +15,23 @@
 
 static void visit_max(const hki_pool_walk *w, const hkk_pool_taps *t, int64_t x_offset, int64_t y_offset)
 {
-    w->run->k->pool->max((float *)w->y->data + y_offset, (const float *)w->x->data + x_offset, t);
+    w->run->k->spatial_pool->max((float *)w->y->data + y_offset, (const float *)w->x->data + x_offset, t);
 }
 
 static void visit_max_grad(const hki_pool_walk *w, const hkk_pool_taps *t, int64_t x_offset, int64_t y_offset)
 {
-    w->run->k->pool->max_grad((float *)w->x->data + x_offset, (const float *)w->y->data + y_offset,
+    w->run->k->spatial_pool->max_grad((float *)w->x->data + x_offset, (const float *)w->y->data + y_offset,
                               (const float *)w->extra + x_offset, t);
 }
 
 static void visit_sum(const hki_pool_walk *w, const hkk_pool_taps *t, int64_t x_offset, int64_t y_offset)
 {
-    w->run->k->pool->sum((float *)w->y->data + y_offset, (const float *)w->x->data + x_offset, t);
+    w->run->k->spatial_pool->sum((float *)w->y->data + y_offset, (const float *)w->x->data + x_offset, t);
 }
 
 static void visit_sum_grad(const hki_pool_walk *w, const hkk_pool_taps *t, int64_t x_offset, int64_t y_offset)
 {
-    w->run->k->pool->sum_grad((float *)w->x->data + x_offset, (const float *)w->y->data + y_offset, t);
+    w->run->k->spatial_pool->sum_grad((float *)w->x->data + x_offset, (const float *)w->y->data + y_offset, t);
 }
 
 hki_pool_visitor *hki_pool_visitor_find(hki_pool_kind kind, hk_dtype dtype, hki_layout layout)

@@ -3,8 +3,8 @@
  * A call treats `pixels` output pixels in a row that have the same taps: tap k of pixel p and channel c is
  * x[p x_step + taps[k] + c]. Taps are taken in order, so the sum of a channel has a fixed order, and of equal maxima the first
  * counts; a NaN wins over what came before it. */
-#ifndef HKI_KERNELS_POOL_H
-#define HKI_KERNELS_POOL_H
+#ifndef HKI_KERNELS_SPATIAL_POOL_H
+#define HKI_KERNELS_SPATIAL_POOL_H
 
 #include <stdint.h>
 
@@ -16,7 +16,7 @@ typedef struct hkk_pool_taps {
     double divisor; /* of sums; rounded to float by the float32 kernels */
 } hkk_pool_taps;
 
-typedef struct hkk_pool_kernels {
+typedef struct hkk_spatial_pool_kernels {
     /** y[p y_step + c] = maximum of the taps. */
     void (*max)(float *y, const float *x, const hkk_pool_taps *t);
     /** y[p y_step + c] = sum of the taps / divisor. */
@@ -25,8 +25,8 @@ typedef struct hkk_pool_kernels {
     void (*max_grad)(float *dx, const float *dy, const float *x, const hkk_pool_taps *t);
     /** Adds dy[p y_step + c] / divisor to dx at each tap. */
     void (*sum_grad)(float *dx, const float *dy, const hkk_pool_taps *t);
-} hkk_pool_kernels;
+} hkk_spatial_pool_kernels;
 
-extern const hkk_pool_kernels hkk_pool__c, hkk_pool__avx2, hkk_pool__avx512;
+extern const hkk_spatial_pool_kernels hkk_spatial_pool__c, hkk_spatial_pool__avx2, hkk_spatial_pool__avx512;
 
 #endif

@@ -1,6 +1,6 @@
-/* The pool family over lanes; compiled once per ISA. Contract: kernels/pool.h. */
+/* The spatial_pool family over lanes; compiled once per ISA. Contract: kernels/spatial_pool.h. */
 #include "kernels/math.inl"
-#include "kernels/pool.h"
+#include "kernels/spatial_pool.h"
 
 HKK_INLINE hkk_f32x16 hkk_pool_load(const float *x, int lanes)
 {
@@ -89,7 +89,7 @@ static void HKK_NAME(hkk_pool_sum_grad_f32)(float *dx, const float *dy, const hk
         }
 }
 
-const hkk_pool_kernels HKK_NAME(hkk_pool) = {
+const hkk_spatial_pool_kernels HKK_NAME(hkk_spatial_pool) = {
     .max = HKK_NAME(hkk_pool_max_f32),
     .sum = HKK_NAME(hkk_pool_sum_f32),
     .max_grad = HKK_NAME(hkk_pool_max_grad_f32),

@@ -1,3 +1,0 @@
-/* The pool family for AVX2 and FMA. */
-#include "kernels/x86/lanes_avx2.h"
-#include "kernels/pool.inl"

@@ -1,3 +1,0 @@
-/* The pool family for AVX-512. */
-#include "kernels/x86/lanes_avx512.h"
-#include "kernels/pool.inl"

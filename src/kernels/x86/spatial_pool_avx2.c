@@ -1,0 +1,3 @@
+/* The spatial_pool family for AVX2 and FMA. */
+#include "kernels/x86/lanes_avx2.h"
+#include "kernels/spatial_pool.inl"
