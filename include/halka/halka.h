@@ -4,6 +4,7 @@
 
 #include "halka/architecture.h"
 #include "halka/digest.h"
+#include "halka/file.h"
 #include "halka/graph.h"
 #include "halka/info.h"
 #include "halka/model.h"

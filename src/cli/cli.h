@@ -118,7 +118,7 @@ int cli_inputs_load(hk_tensor ***out, const hk_graph *graph, const cli_call *cal
 void cli_inputs_free(hk_tensor **inputs, const hk_graph *graph);
 /** Reads an element of any numeric type. */
 double cli_element(const hk_tensor *tensor, int64_t index);
-/** Loads a tensor from a file: .npy, .pb, IDX (.gz too), .png, .jpg; "FILE:ROW" takes one row of it. *out_is_image:
+/** Loads a tensor from a file: .npy, .pb, IDX (.gz too); "FILE:ROW" takes one row of it. *out_is_image:
  * pixels H x W x C. */
 int cli_tensor_load(hk_tensor **out, bool *out_is_image, const char *text);
 /** Class names, one per line. */

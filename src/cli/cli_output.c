@@ -160,7 +160,7 @@ const char *cli_bytes(double bytes)
 
 const char *cli_scaled(double number)
 {
-    static const char *const units[] = {"", " k", " M", " G", " T", " P"};
+    static const char *const units[] = {" ", " k", " M", " G", " T", " P"};
     char *text = ring();
     int unit = 0;
     while (number >= 1000 && unit < 5) {

@@ -12,6 +12,29 @@
     }
 
 static const cli_argument model_arguments[] = {{"MODEL", false, false, "ONNX file", NULL}, END_ARGUMENTS};
+static const cli_option run_options[] = {
+    {"input", 'i', CLI_TEXT, "[NAME=]FILE",
+     "input from .npy, .pb (ONNX tensor), IDX (.gz too); FILE:7 is "
+     "row 7 of it; without NAME, the next input; may be repeated"},
+    {"shape", 's', CLI_TEXT, "[NAME=]DIMS", "random input of these dims, such as 1x3x224x224; may be repeated"},
+    {"random", 0, CLI_FLAG, NULL, "random numbers for all inputs not given, with the declared dims (1 where unknown)"},
+    {"seed", 0, CLI_INTEGER, "N", "of random inputs and random operators (default: 0)"},
+    {"scale", 0, CLI_NUMBER, "X", "divide pixels by X, for models that take float32"},
+    {"mean", 0, CLI_TEXT, "X,...", "then subtract this, one for all channels or one each"},
+    {"deviation", 0, CLI_TEXT, "X,...", "then divide by this"},
+    {"output", 'o', CLI_TEXT, "DIR", "save the outputs as DIR/NAME.npy"},
+    {"format", 0, CLI_TEXT, "npy|pb|txt", "of saved outputs (default: npy)"},
+    {"top", 'k', CLI_INTEGER, "K", "show the K largest of each row (default: 3 if class names are known)"},
+    {"labels", 0, CLI_TEXT, "FILE", "class names, one per line (default: those in the model)"},
+    {"repeat", 0, CLI_INTEGER, "N", "run N times more and show the median time"},
+    {"profile", 0, CLI_TEXT, "FILE", "measure each operator; write a Chrome trace"},
+    END,
+};
+static const char run_examples[] = "# which class is test image 7?\n"
+                                   "halka run runs/fashion/model.onnx -i t10k-images-idx3-ubyte.gz:7\n"
+                                   "# where does the time go?\n"
+                                   "halka run resnet18.onnx --shape 1x3x224x224 --repeat 20 --profile trace.json\n";
+
 static const cli_option inspect_options[] = {
     {"shape", 's', CLI_TEXT, "[NAME=]DIMS", "plan for these dims of an input (default: as declared, 1 where unknown)"},
     {"nodes", 'n', CLI_FLAG, NULL, "list all nodes with the shapes of their outputs"},
@@ -78,6 +101,8 @@ static const char completion_examples[] = "halka completion bash > ~/.local/shar
                                           "halka completion fish > ~/.config/fish/completions/halka.fish\n";
 
 const cli_verb cli_verbs[] = {
+    {"run", cmd_run, "run a model on inputs; show or save its outputs", model_arguments, run_options, true,
+     run_examples},
     {"inspect", cmd_inspect, "show what is in a model and what a run of it costs", model_arguments, inspect_options,
      true, inspect_examples},
     {"model create", cmd_model_create, "make a model with fresh weights from a built-in architecture", create_arguments,
@@ -88,7 +113,7 @@ const cli_verb cli_verbs[] = {
     {"completion", cmd_completion, "print a completion script for a shell", completion_arguments, NULL, false,
      completion_examples},
     {"help", cmd_help, "explain a verb", help_arguments, help_options, false,
-     "halka help inspect\nhalka help --man | man -l -\n"},
+     "halka help run\nhalka help --man | man -l -\n"},
     {"version", cmd_version, "print the version", NULL, NULL, false, NULL},
     {NULL, NULL, NULL, NULL, NULL, false, NULL},
 };
