@@ -1,7 +1,7 @@
 /* CSV (RFC 4180): a reader of records, and a table of numbers with an optional label column.
  *
- * Quoted cells may hold separators, line ends and doubled quotes; records end with \n, \r\n or \r; blank lines are skipped; a byte order
- * mark is ignored. The file is mapped, never copied, so its size does not matter. */
+ * Quoted cells may hold separators, line ends and doubled quotes; records end with \n, \r\n or \r; blank lines are
+ * skipped; a byte order mark is ignored. The file is mapped, never copied, so its size does not matter. */
 #ifndef HKI_FORMATS_CSV_H
 #define HKI_FORMATS_CSV_H
 
@@ -28,7 +28,8 @@ typedef struct hki_csv {
 
 /** Starts reading; data and name must outlive the reader. separator 0 is ','. */
 void hki_csv_start(hki_csv *csv, const char *data, size_t size, const char *name, char separator);
-/** Reads the next record into csv->cells and count; *out_more is false at the end. Cells are valid until the next call. */
+/** Reads the next record into csv->cells and count; *out_more is false at the end. Cells are valid until the next call.
+ */
 hk_status hki_csv_next(hki_csv *csv, bool *out_more) HK_MUST_USE;
 void hki_csv_stop(hki_csv *csv);
 
@@ -51,13 +52,13 @@ typedef struct hki_csv_table {
     hk_tensor *labels;    /* (rows), or NULL */
     const char **columns; /* names of the feature columns */
     int64_t column_count;
-    const char **
-        classes; /* names of the classes in byte order; NULL if the labels are whole numbers, which are used as they are */
+    const char **classes; /* names of the classes in byte order; NULL if the labels are whole numbers, which are used as
+                             they are */
     int64_t class_count;
 } hki_csv_table;
 
-/** Reads a whole table. HK_INVALID_DATA on a cell that is no finite number: "a.csv:12: column 'age': expected a number, found 'x'".
- * Free with hki_csv_table_free. */
+/** Reads a whole table. HK_INVALID_DATA on a cell that is no finite number: "a.csv:12: column 'age': expected a number,
+ * found 'x'". Free with hki_csv_table_free. */
 hk_status hki_csv_table_parse(hki_csv_table *out, const char *data, size_t size, const char *name,
                               const hki_csv_options *options) HK_MUST_USE;
 hk_status hki_csv_table_load(hki_csv_table *out, const char *path, const hki_csv_options *options) HK_MUST_USE;

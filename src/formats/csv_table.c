@@ -1,6 +1,6 @@
 /* CSV: tables of numbers. One pass over the records; features grow in one block that then becomes the tensor's memory.
- * Class labels are numbered in the order of their first appearance and renumbered at the end, in the order of their names,
- * so that the numbers do not depend on the order of the rows. */
+ * Class labels are numbered in the order of their first appearance and renumbered at the end, in the order of their
+ * names, so that the numbers do not depend on the order of the rows. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -293,7 +293,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Gives the labels their final numbers: whole numbers stay what they are, other classes count in the order of their names. */
+/* Gives the labels their final numbers: whole numbers stay what they are, other classes count in the order of their
+ * names. */
 static hk_status finish_classes(hki_csv_table *out, builder *b)
 {
     bool whole = !b->options->classes;

@@ -1,6 +1,6 @@
 /* Decimal numbers as text. Short numbers are converted exactly by one multiplication or division (Clinger, "How to read
- * floating point numbers accurately", 1990); long ones go through strtod in a spelling without a decimal point, which no
- * locale changes. */
+ * floating point numbers accurately", 1990); long ones go through strtod in a spelling without a decimal point, which
+ * no locale changes. */
 #include "formats/decimal.h"
 
 #include <math.h>
@@ -134,7 +134,10 @@ size_t hki_decimal_read(hki_decimal *out, const char *text, size_t size)
 const char *hki_decimal_text(char *out, double value)
 {
     if (value != value || value == INFINITY || value == -INFINITY)
-        return strcpy(out, value != value ? "nan" : value > 0 ? "inf" : "-inf");
+        {
+        snprintf(out, HKI_DECIMAL_TEXT, "%s", value != value ? "nan" : value > 0 ? "inf" : "-inf");
+        return out;
+    }
     for (int precision = 15; precision <= 17; precision++) {
         char text[HKI_DECIMAL_TEXT];
         snprintf(text, sizeof text, "%.*g", precision, value);

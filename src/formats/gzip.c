@@ -1,4 +1,5 @@
-/* gzip streams through zlib, several members in a row included. The checksum is verified by zlib at each member's end. */
+/* gzip streams through zlib, several members in a row included. The checksum is verified by zlib at each member's end.
+ */
 #include "formats/gzip.h"
 
 #include <string.h>

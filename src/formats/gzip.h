@@ -11,9 +11,11 @@ bool hki_gzip_is(const unsigned char *data, size_t size);
 
 typedef struct hki_gzip hki_gzip;
 
-/** Opens compressed bytes, which must outlive the stream. `name` is for messages and must too. HK_UNSUPPORTED without zlib. */
+/** Opens compressed bytes, which must outlive the stream. `name` is for messages and must too. HK_UNSUPPORTED without
+ * zlib. */
 hk_status hki_gzip_open(hki_gzip **out, const unsigned char *data, size_t size, const char *name) HK_MUST_USE;
-/** Reads up to `size` bytes; *out_got is less only at the end. HK_INVALID_FILE if the stream is damaged or truncated. */
+/** Reads up to `size` bytes; *out_got is less only at the end. HK_INVALID_FILE if the stream is damaged or truncated.
+ */
 hk_status hki_gzip_read(hki_gzip *gzip, void *to, size_t size, size_t *out_got) HK_MUST_USE;
 void hki_gzip_close(hki_gzip *gzip);
 

@@ -1,4 +1,5 @@
-/* IDX: every element type, damage of every kind, truncation at every offset, gzip, and Fashion-MNIST where it is installed. */
+/* IDX: every element type, damage of every kind, truncation at every offset, gzip, and Fashion-MNIST where it is
+ * installed. */
 #include "base/file.h"
 #include "formats/gzip.h"
 #include "formats/idx.h"

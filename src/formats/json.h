@@ -1,8 +1,9 @@
 /* JSON (RFC 8259): a strict reader that remembers where everything stood, and a writer.
  *
- * The run file, safetensors headers and server requests are read with it. Every value knows its line and column, so that an error
- * can say "run.json:12:5: optimizer.params.lr: expected a number, found a string". Strict: no comments, no trailing commas,
- * no duplicate keys, valid UTF-8; "\u0000" is refused, so that strings are C strings. Nesting is limited to HKI_JSON_DEPTH. */
+ * The run file, safetensors headers and server requests are read with it. Every value knows its line and column, so
+ * that an error can say "run.json:12:5: optimizer.params.lr: expected a number, found a string". Strict: no comments,
+ * no trailing commas, no duplicate keys, valid UTF-8; "\u0000" is refused, so that strings are C strings. Nesting is
+ * limited to HKI_JSON_DEPTH. */
 #ifndef HKI_FORMATS_JSON_H
 #define HKI_FORMATS_JSON_H
 
@@ -38,8 +39,8 @@ struct hki_json {
     size_t slot_count; /* power of two */
 };
 
-/** Parses `size` bytes. Everything lives in `arena`; `text` is not needed afterwards. file_name is for messages. HK_INVALID_FILE with
- * "run.json:12:5: expected ',' or '}', found 'x'". */
+/** Parses `size` bytes. Everything lives in `arena`; `text` is not needed afterwards. file_name is for messages.
+ * HK_INVALID_FILE with "run.json:12:5: expected ',' or '}', found 'x'". */
 hk_status hki_json_parse(hki_json **out, hki_arena *arena, const char *text, size_t size,
                          const char *file_name) HK_MUST_USE;
 
@@ -62,7 +63,8 @@ hk_status hki_json_expect(const hki_json *value, hki_json_type type) HK_MUST_USE
 /** Checks that an object has no keys but these; names the nearest known one otherwise. */
 hk_status hki_json_check_keys(const hki_json *object, const char *const *known, size_t count) HK_MUST_USE;
 
-/** Writes a value; indented by two spaces per level, each member on its own line. Arrays of plain values stay on one line. */
+/** Writes a value; indented by two spaces per level, each member on its own line. Arrays of plain values stay on one
+ * line. */
 void hki_json_write(hki_text *text, const hki_json *value);
 /** Writes a number so that it reads back as the same double; null if it is not finite (JSON has no such numbers). */
 void hki_json_write_double(hki_text *text, double value);

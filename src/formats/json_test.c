@@ -1,4 +1,5 @@
-/* JSON: values with their places, every kind of damage with its message, truncation and bit flips at every offset, writing. */
+/* JSON: values with their places, every kind of damage with its message, truncation and bit flips at every offset,
+ * writing. */
 #include "formats/json.h"
 #include "harness/test.h"
 

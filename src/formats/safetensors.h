@@ -1,7 +1,8 @@
-/* safetensors: named tensors in one file (huggingface.co/docs/safetensors): a 64-bit little-endian header size, a JSON header, the elements.
+/* safetensors: named tensors in one file (huggingface.co/docs/safetensors): a 64-bit little-endian header size, a JSON
+ * header, the elements.
  *
- * Reading maps the file; tensors are views of it and keep it alive, so the file object may be closed before them. They are
- * read-only. Strict: offsets must cover the data exactly, without holes or overlaps. */
+ * Reading maps the file; tensors are views of it and keep it alive, so the file object may be closed before them. They
+ * are read-only. Strict: offsets must cover the data exactly, without holes or overlaps. */
 #ifndef HKI_FORMATS_SAFETENSORS_H
 #define HKI_FORMATS_SAFETENSORS_H
 
@@ -38,9 +39,9 @@ typedef struct hki_named_text {
     const char *key, *value;
 } hki_named_text;
 
-/** Writes a file, atomically. The bytes depend on names, tensors and metadata alone, not on their order: elements are sorted by
- * element size, the largest first (so all are aligned), then by name; metadata by key. HK_INVALID_ARGUMENT on a name given twice;
- * HK_INVALID_TYPE for complex128. */
+/** Writes a file, atomically. The bytes depend on names, tensors and metadata alone, not on their order: elements are
+ * sorted by element size, the largest first (so all are aligned), then by name; metadata by key. HK_INVALID_ARGUMENT on
+ * a name given twice; HK_INVALID_TYPE for complex128. */
 hk_status hki_safetensors_save(const char *path, const hki_named_tensor *tensors, int64_t count,
                                const hki_named_text *metadata, int64_t metadata_count) HK_MUST_USE;
 

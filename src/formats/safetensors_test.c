@@ -1,4 +1,5 @@
-/* safetensors: there and back for every type, bytes independent of the order of the call, damage named, truncation at every offset. */
+/* safetensors: there and back for every type, bytes independent of the order of the call, damage named, truncation at
+ * every offset. */
 #include "base/file.h"
 #include "formats/safetensors.h"
 #include "harness/test.h"
