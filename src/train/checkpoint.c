@@ -74,6 +74,9 @@ static hk_status list_metadata(const char **out, hki_arena *arena, const hk_trai
         "best", decimal(arena, state->best),
         "bad_epochs", hki_arena_printf(arena, "%" PRId64, state->bad_epochs),
         "seconds", decimal(arena, state->seconds),
+        "epoch_samples", hki_arena_printf(arena, "%" PRId64, state->epoch_samples),
+        "epoch_correct", hki_arena_printf(arena, "%" PRId64, state->epoch_correct),
+        "epoch_loss", decimal(arena, state->epoch_loss),
         "config", t->config->effective,
     };
     size_t count = sizeof pairs / sizeof *pairs;
@@ -174,8 +177,14 @@ static hk_status load_all(const char *path, list *l, const hki_safetensors *file
     t->steps = read_int(file, "step");
     t->optimizer.steps = read_int(file, "optimizer_steps");
     if (state)
-        *state = (hki_run_state){t->steps, read_int(file, "best_epoch"), read_decimal(file, "best"),
-                                 read_int(file, "bad_epochs"), read_decimal(file, "seconds")};
+        *state = (hki_run_state){.step = t->steps,
+                                 .best_epoch = read_int(file, "best_epoch"),
+                                 .best = read_decimal(file, "best"),
+                                 .bad_epochs = read_int(file, "bad_epochs"),
+                                 .seconds = read_decimal(file, "seconds"),
+                                 .epoch_samples = read_int(file, "epoch_samples"),
+                                 .epoch_correct = read_int(file, "epoch_correct"),
+                                 .epoch_loss = read_decimal(file, "epoch_loss")};
     return NULL;
 }
 

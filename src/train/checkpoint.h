@@ -11,6 +11,9 @@ typedef struct hki_run_state {
     double best;           /* value of the monitored metric; NAN: none */
     int64_t bad_epochs;    /* epochs without improvement */
     double seconds;        /* spent training so far */
+    /* of the epoch at hand */
+    int64_t epoch_samples, epoch_correct;
+    double epoch_loss;     /* sum over samples */
 } hki_run_state;
 
 /** Saves trainer and state (NULL: none). The effective config is kept to refuse a resume with another one. */
