@@ -18,7 +18,8 @@
 
 typedef struct list {
     hki_arena *arena;
-    hki_named_tensor *tensors;
+    hki_named_tensor *entries; /* each over a tensor of `tensors` */
+    hk_tensor *tensors;        /* over the trainer's arrays */
     int count;
 } list;
 
@@ -29,8 +30,10 @@ static hk_status add_space(list *l, const char *prefix, const hki_space *space, 
         char *name = hki_arena_printf(l->arena, "%s.%s", prefix, segment->name);
         if (!name)
             return hki_out_of_memory();
-        l->tensors[l->count++] =
-            (hki_named_tensor){name, HK_FLOAT, segment->rank, segment->dims, array + segment->offset};
+        hk_tensor *tensor = &l->tensors[l->count];
+        *tensor = (hk_tensor){.data = (void *)(uintptr_t)(array + segment->offset), .dtype = HK_FLOAT, .rank = segment->rank};
+        memcpy(tensor->dims, segment->dims, sizeof tensor->dims);
+        l->entries[l->count++] = (hki_named_tensor){name, tensor};
     }
     return NULL;
 }
@@ -39,7 +42,8 @@ static hk_status list_tensors(list *l, const hk_trainer *t)
 {
     size_t most = (size_t)(t->graph.parameters.count * (1 + HKI_OPTIMIZER_STATES) + t->graph.states.count);
     l->tensors = hki_arena_array(l->arena, most + 1, sizeof *l->tensors);
-    if (!l->tensors)
+    l->entries = hki_arena_array(l->arena, most + 1, sizeof *l->entries);
+    if (!l->tensors || !l->entries)
         return hki_out_of_memory();
     HK_TRY(add_space(l, "model", &t->graph.parameters, t->parameters));
     HK_TRY(add_space(l, "state", &t->graph.states, t->states));
@@ -62,28 +66,29 @@ static const char *decimal(hki_arena *arena, double value)
     return hki_arena_strdup(arena, isnan(value) ? "nan" : hki_decimal_text(text, value));
 }
 
-static hk_status list_metadata(const char **out, hki_arena *arena, const hk_trainer *t, const hki_run_state *state)
+#define METADATA 11
+
+static hk_status list_metadata(hki_named_text *out, hki_arena *arena, const hk_trainer *t, const hki_run_state *state)
 {
     hki_run_state none = {.step = t->steps, .best = NAN};
     state = state ? state : &none;
-    const char *const pairs[] = {
-        "format", "halka checkpoint 1",
-        "step", hki_arena_printf(arena, "%" PRId64, t->steps),
-        "optimizer_steps", hki_arena_printf(arena, "%" PRId64, t->optimizer.steps),
-        "best_epoch", hki_arena_printf(arena, "%" PRId64, state->best_epoch),
-        "best", decimal(arena, state->best),
-        "bad_epochs", hki_arena_printf(arena, "%" PRId64, state->bad_epochs),
-        "seconds", decimal(arena, state->seconds),
-        "epoch_samples", hki_arena_printf(arena, "%" PRId64, state->epoch_samples),
-        "epoch_correct", hki_arena_printf(arena, "%" PRId64, state->epoch_correct),
-        "epoch_loss", decimal(arena, state->epoch_loss),
-        "config", t->config->effective,
+    const hki_named_text entries[METADATA] = {
+        {"format", "halka checkpoint 1"},
+        {"step", hki_arena_printf(arena, "%" PRId64, t->steps)},
+        {"optimizer_steps", hki_arena_printf(arena, "%" PRId64, t->optimizer.steps)},
+        {"best_epoch", hki_arena_printf(arena, "%" PRId64, state->best_epoch)},
+        {"best", decimal(arena, state->best)},
+        {"bad_epochs", hki_arena_printf(arena, "%" PRId64, state->bad_epochs)},
+        {"seconds", decimal(arena, state->seconds)},
+        {"epoch_samples", hki_arena_printf(arena, "%" PRId64, state->epoch_samples)},
+        {"epoch_correct", hki_arena_printf(arena, "%" PRId64, state->epoch_correct)},
+        {"epoch_loss", decimal(arena, state->epoch_loss)},
+        {"config", t->config->effective},
     };
-    size_t count = sizeof pairs / sizeof *pairs;
-    for (size_t i = 0; i < count; i++)
-        if (!(out[i] = pairs[i]))
+    for (int i = 0; i < METADATA; i++)
+        if (!entries[i].value)
             return hki_out_of_memory();
-    out[count] = NULL;
+    memcpy(out, entries, sizeof entries);
     return NULL;
 }
 
@@ -91,28 +96,29 @@ hk_status hki_checkpoint_save(const char *path, const hk_trainer *trainer, const
 {
     list l = {0};
     HK_TRY(hki_arena_create(&l.arena));
-    const char *metadata[24];
+    hki_named_text metadata[METADATA];
     hk_status status = list_tensors(&l, trainer);
     if (!status)
         status = list_metadata(metadata, l.arena, trainer, state);
     if (!status)
-        status = hki_safetensors_save(path, l.tensors, l.count, metadata);
+        status = hki_safetensors_save(path, l.entries, l.count, metadata, METADATA);
     hki_arena_free(l.arena);
     return status;
 }
 
 /* ---- Loading. ---- */
 
-static hk_status check_tensor(const char *path, const hki_named_tensor *wanted, const hki_named_tensor *found)
+static hk_status check_tensor(const char *path, const hki_named_tensor *wanted, const hk_tensor *found)
 {
     if (!found)
         return HK_ERR(HK_INVALID_FILE, "%s: no tensor '%s': not a checkpoint of this model and optimizer", path,
                       wanted->name);
+    const hk_tensor *w = wanted->tensor;
     char a[HKI_SHAPE_TEXT], b[HKI_SHAPE_TEXT];
-    if (found->dtype != wanted->dtype || !hki_shape_equal(found->rank, found->dims, wanted->rank, wanted->dims))
+    if (found->dtype != w->dtype || !hki_shape_equal(found->rank, found->dims, w->rank, w->dims))
         return HK_ERR(HK_INVALID_FILE, "%s: tensor '%s' is %s, expected %s", path, wanted->name,
                       hki_shape_text(a, found->dtype, found->rank, found->dims),
-                      hki_shape_text(b, wanted->dtype, wanted->rank, wanted->dims));
+                      hki_shape_text(b, w->dtype, w->rank, w->dims));
     return NULL;
 }
 
@@ -120,11 +126,9 @@ static hk_status check_tensor(const char *path, const hki_named_tensor *wanted, 
 static hk_status load_tensors(const char *path, const list *l, const hki_safetensors *file)
 {
     for (int i = 0; i < l->count; i++)
-        HK_TRY(check_tensor(path, &l->tensors[i], hki_safetensors_find(file, l->tensors[i].name)));
-    for (int i = 0; i < l->count; i++) {
-        const hki_named_tensor *to = &l->tensors[i], *from = hki_safetensors_find(file, to->name);
-        memcpy((void *)(uintptr_t)to->data, from->data, (size_t)hki_shape_count(to->dims, 0, to->rank) * sizeof(float));
-    }
+        HK_TRY(check_tensor(path, &l->entries[i], hki_safetensors_find(file, l->entries[i].name)));
+    for (int i = 0; i < l->count; i++)
+        memcpy(l->tensors[i].data, hki_safetensors_find(file, l->entries[i].name)->data, hk_tensor_size(&l->tensors[i]));
     return NULL;
 }
 
