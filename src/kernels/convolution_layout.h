@@ -46,10 +46,14 @@ static inline int64_t hkk_pass_n(const hkk_convolution *s, hkk_convolution_direc
     return direction == HKK_CONVOLUTION_FORWARD ? s->group_m : s->group_c;
 }
 
-/** Backward data runs in phases, one for each residue of the position by the stride; forward has one. */
+/** Backward data runs in phases, one for each residue of the position by the stride that occurs; forward has one. */
+static inline int64_t hkk_dim_phases(const hkk_convolution *s, hkk_convolution_direction direction, int d)
+{
+    return direction == HKK_CONVOLUTION_FORWARD || s->in[d] < 1 ? 1 : hkk_minimum(s->stride[d], s->in[d]);
+}
 static inline int64_t hkk_pass_phases(const hkk_convolution *s, hkk_convolution_direction direction)
 {
-    return direction == HKK_CONVOLUTION_FORWARD ? 1 : s->stride[0] * s->stride[1] * s->stride[2];
+    return hkk_dim_phases(s, direction, 0) * hkk_dim_phases(s, direction, 1) * hkk_dim_phases(s, direction, 2);
 }
 
 /** The grid of positions of a phase, and the number of them over the batch. */
@@ -62,8 +66,8 @@ static inline int64_t hkk_pass_grid(int64_t grid[3], int64_t begin[3], const hkk
             begin[d] = 0;
             grid[d] = s->out[d];
         } else {
-            begin[d] = phase % s->stride[d];
-            phase /= s->stride[d];
+            begin[d] = phase % hkk_dim_phases(s, direction, d);
+            phase /= hkk_dim_phases(s, direction, d);
             grid[d] = s->in[d] > begin[d] ? hkk_ceil_div(s->in[d] - begin[d], s->stride[d]) : 0;
         }
         pixels *= grid[d];
