@@ -10,8 +10,8 @@
  *     hk_graph_output(g, "y", y);
  *     hk_status s = hk_graph_status(g);                               // the first failure of all of the above
  *
- * Building functions return NULL after a failure and accept NULL values, so that one check at the end is enough. Everything in a
- * graph belongs to it and is freed with it. A graph must not be changed by two threads at a time. */
+ * Building functions return NULL after a failure and accept NULL values, so that one check at the end is enough.
+ * Everything in a graph belongs to it and is freed with it. A graph must not be changed by two threads at a time. */
 #ifndef HALKA_GRAPH_H
 #define HALKA_GRAPH_H
 
@@ -89,18 +89,19 @@ HK_API const char *hk_graph_symbol_name(const hk_graph *graph, int64_t code);
 HK_API hk_value *hk_graph_input(hk_graph *graph, const char *name, hk_dtype dtype, int rank, const int64_t *dims);
 /** Adds an initializer (weight or constant). The tensor's memory is shared; the caller still frees his tensor. */
 HK_API hk_value *hk_graph_constant(hk_graph *graph, const char *name, const hk_tensor *tensor);
-/** Applies an ONNX operator (newest opset halka knows) and returns its first output. Inputs may be NULL where optional. Types and shapes are
- * inferred and checked at once. */
+/** Applies an ONNX operator (newest opset halka knows) and returns its first output. Inputs may be NULL where optional.
+ * Types and shapes are inferred and checked at once. */
 HK_API hk_value *hk_graph_apply(hk_graph *graph, const char *op, int input_count, hk_value *const *inputs,
                                 int attribute_count, const hk_attribute *attributes);
-/** As hk_graph_apply with all parts: domain ("" or "halka"), node name (NULL: made up), several outputs. out_outputs may be NULL. */
+/** As hk_graph_apply with all parts: domain ("" or "halka"), node name (NULL: made up), several outputs. out_outputs
+ * may be NULL. */
 HK_API hk_node *hk_graph_node(hk_graph *graph, const char *domain, const char *op, const char *name, int input_count,
                               hk_value *const *inputs, int attribute_count, const hk_attribute *attributes,
                               int output_count, hk_value **out_outputs);
 /** Declares a value to be an output of the graph under a name. */
 HK_API void hk_graph_output(hk_graph *graph, const char *name, hk_value *value);
-/** Adds nodes that compute the gradient of the scalar `loss` with respect to each of `wrt`; out_gradients[i] belongs to wrt[i]. A value on
- * which the loss does not depend gets zeros. */
+/** Adds nodes that compute the gradient of the scalar `loss` with respect to each of `wrt`; out_gradients[i] belongs to
+ * wrt[i]. A value on which the loss does not depend gets zeros. */
 HK_API hk_status hk_graph_gradients(hk_value **out_gradients, hk_graph *graph, hk_value *loss, int count,
                                     hk_value *const *wrt) HK_MUST_USE;
 

@@ -6,8 +6,8 @@
  *     hk_tensor *out[1];                                      // made by the call; the caller frees
  *     hk_session_run(s, in, out);
  *
- * A plan (shapes, layouts, memory) is made once per set of input shapes and kept; at most options.plans of them. One session is used by
- * one thread at a time. */
+ * A plan (shapes, layouts, memory) is made once per set of input shapes and kept; at most options.plans of them. One
+ * session is used by one thread at a time. */
 #ifndef HALKA_SESSION_H
 #define HALKA_SESSION_H
 
@@ -30,14 +30,16 @@ typedef struct hk_session_options {
     uint64_t seed;      /* of random operators; default 0 */
 } hk_session_options;
 
+/** Returns the defaults of all options. */
 HK_API hk_session_options hk_session_defaults(void);
 
 /** Creates a session for a graph, which it copies (weights are shared). options NULL: defaults. */
-HK_API hk_status hk_session_create(hk_session **out, const hk_graph *graph, const hk_session_options *options) HK_MUST_USE;
+HK_API hk_status hk_session_create(hk_session **out, const hk_graph *graph,
+                                   const hk_session_options *options) HK_MUST_USE;
 HK_API void hk_session_free(hk_session *session);
 
-/** Runs the graph. inputs: one per graph input, in order; NULL for an input with a default. outputs: one new tensor per graph output. HK_INVALID_SHAPE and HK_INVALID_TYPE
- * name the input, what was expected and what was found. */
+/** Runs the graph. inputs: one per graph input, in order; NULL for an input with a default. outputs: one new tensor per
+ * graph output. HK_INVALID_SHAPE and HK_INVALID_TYPE name the input, what was expected and what was found. */
 HK_API hk_status hk_session_run(hk_session *session, const hk_tensor *const *inputs, hk_tensor **outputs) HK_MUST_USE;
 /** Returns the graph that is run (optimized). Borrowed. */
 HK_API const hk_graph *hk_session_graph(const hk_session *session);
@@ -52,7 +54,8 @@ typedef struct hk_session_memory {
     bool is_dynamic;    /* shapes depend on data: memory is taken as the run goes */
 } hk_session_memory;
 
-/** Plans for input shapes: dims[i] are the dims of input i (rank of the graph's input), NULL for one with a default or a fixed shape. */
+/** Plans for input shapes: dims[i] are the dims of input i (rank of the graph's input), NULL for one with a default or
+ * a fixed shape. */
 HK_API hk_status hk_session_plan(hk_session_memory *out, hk_session *session, const int64_t *const *dims) HK_MUST_USE;
 
 /** Writes what was measured since creation as a Chrome trace (JSON). Needs options.profile. */
@@ -66,8 +69,9 @@ typedef struct hk_profile_row {
 /** Returns up to `capacity` rows of the per-operator table of the last plan; the number of rows written. */
 HK_API int hk_session_profile(const hk_session *session, hk_profile_row *rows, int capacity);
 
-/** Creates a graph in which every node is run as it is added: imperative style. hk_value_tensor gives its result at once; the graph is the tape, so
- * hk_graph_gradients works on it, and gives gradients as tensors at once. Inputs are made with hk_graph_constant. */
+/** Creates a graph in which every node is run as it is added: imperative style. hk_value_tensor gives its result at
+ * once; the graph is the tape, so hk_graph_gradients works on it, and gives gradients as tensors at once. Inputs are
+ * made with hk_graph_constant. */
 HK_API hk_status hk_graph_create_eager(hk_graph **out, const char *name, const hk_session_options *options) HK_MUST_USE;
 
 #ifdef __cplusplus

@@ -6,7 +6,8 @@
  *     for (...) hk_trainer_step(t, x, y, &loss);              // x: (128, ...), y: labels (128)
  *     hk_trainer_export(t, &trained);                         // a graph with the trained weights
  *
- * The trained bytes depend on graph, data, config and seed alone: not on threads, ISA, memory or interruption (docs/NUMERICS.md). */
+ * The trained bytes depend on graph, data, config and seed alone: not on threads, ISA, memory or interruption
+ * (docs/NUMERICS.md). */
 #ifndef HALKA_TRAIN_H
 #define HALKA_TRAIN_H
 
@@ -20,14 +21,17 @@ extern "C" {
 
 typedef struct hk_trainer hk_trainer;
 
-/** Creates a trainer for a copy of `graph` (weights are copied, the caller's stay as they are). config: JSON text with the keys of a run file that concern training
- * (docs/run-file.md); unknown keys are errors with line and nearest name. options NULL: defaults. */
+/** Creates a trainer for a copy of `graph` (weights are copied, the caller's stay as they are). config: JSON text with
+ * the keys of a run file that concern training (docs/run-file.md); unknown keys are errors with line and nearest name.
+ * options NULL: defaults. */
 HK_API hk_status hk_trainer_create(hk_trainer **out, const hk_graph *graph, const char *config,
                                    const hk_session_options *options) HK_MUST_USE;
 HK_API void hk_trainer_free(hk_trainer *trainer);
-/** Does one optimizer step on a batch: x is cut along its first dimension into micro-batches (leaves); gradients are summed in a fixed tree. y: labels or targets.
- * out_loss (may be NULL): mean loss over the batch. HK_NOT_FINITE: the loss or gradient is not finite; parameters are unchanged. */
-HK_API hk_status hk_trainer_step(hk_trainer *trainer, const hk_tensor *x, const hk_tensor *y, double *out_loss) HK_MUST_USE;
+/** Does one optimizer step on a batch: x is cut along its first dimension into micro-batches (leaves); gradients are
+ * summed in a fixed tree. y: labels or targets. out_loss (may be NULL): mean loss over the batch. HK_NOT_FINITE: the
+ * loss or gradient is not finite; parameters are unchanged. */
+HK_API hk_status hk_trainer_step(hk_trainer *trainer, const hk_tensor *x, const hk_tensor *y,
+                                 double *out_loss) HK_MUST_USE;
 /** Returns the number of optimizer steps done. */
 HK_API int64_t hk_trainer_steps(const hk_trainer *trainer);
 /** Returns the learning rate of the next step. */
@@ -36,7 +40,8 @@ HK_API double hk_trainer_learning_rate(const hk_trainer *trainer);
 HK_API hk_status hk_trainer_predict(hk_trainer *trainer, const hk_tensor *x, hk_tensor **outputs) HK_MUST_USE;
 /** Makes a graph in inference form with the current weights; the caller frees. */
 HK_API hk_status hk_trainer_export(const hk_trainer *trainer, hk_graph **out) HK_MUST_USE;
-/** Returns a gradient of the last step by parameter name (summed over the batch, before clipping); borrowed until the next step, NULL if unknown. */
+/** Returns a gradient of the last step by parameter name (summed over the batch, before clipping); borrowed until the
+ * next step, NULL if unknown. */
 HK_API const float *hk_trainer_gradient(const hk_trainer *trainer, const char *parameter, int64_t *out_count);
 /** Saves or loads everything needed to go on: weights, optimizer state, counters (safetensors, atomic). */
 HK_API hk_status hk_trainer_save(const hk_trainer *trainer, const char *path) HK_MUST_USE;
@@ -66,6 +71,7 @@ typedef struct hk_run_options {
     void *context;
 } hk_run_options;
 
+/** Returns the defaults of all options. */
 HK_API hk_run_options hk_run_defaults(void);
 
 /** How a run ended. Strings are owned by the result. */
@@ -79,8 +85,9 @@ typedef struct hk_run_result {
     bool interrupted;         /* stopped on request; --resume goes on */
 } hk_run_result;
 
-/** Trains what a run file names. Writes into the run folder: model.onnx, checkpoints, metrics.csv, config.json, report.html. A stop request (hk_stop_request, SIGINT after
- * hk_stop_on_signals) ends the run after the step at hand with everything saved: no error, result.interrupted. */
+/** Trains what a run file names. Writes into the run folder: model.onnx, checkpoints, metrics.csv, config.json,
+ * report.html. A stop request (hk_stop_request, SIGINT after hk_stop_on_signals) ends the run after the step at hand
+ * with everything saved: no error, result.interrupted. */
 HK_API hk_status hk_run_file(hk_run_result *out, const char *path, const hk_run_options *options) HK_MUST_USE;
 HK_API void hk_run_result_clear(hk_run_result *result);
 
@@ -102,7 +109,8 @@ typedef struct hk_evaluation {
     double seconds;
 } hk_evaluation;
 
-/** Evaluates a model file on the data block of a run file (or a JSON text that begins with '{'), split "train", "validation" or "test". */
+/** Evaluates a model file on the data block of a run file (or a JSON text that begins with '{'), split "train",
+ * "validation" or "test". */
 HK_API hk_status hk_evaluate(hk_evaluation *out, const hk_graph *model, const char *data, const char *split,
                              const hk_run_options *options) HK_MUST_USE;
 HK_API void hk_evaluation_clear(hk_evaluation *evaluation);

@@ -43,19 +43,23 @@ typedef struct hki_dataset_files {
     int64_t limit;                      /* use the first samples only; 0: all */
 } hki_dataset_files;
 
-/** Opens a data set and checks it: counts agree, labels are in range (class_count, or the largest label + 1), no NaN; errors name file and row. Free with hki_dataset_close. */
+/** Opens a data set and checks it: counts agree, labels are in range (class_count, or the largest label + 1), no NaN;
+ * errors name file and row. Free with hki_dataset_close. */
 hk_status hki_dataset_open(hki_dataset **out, const hki_dataset_files *files) HK_MUST_USE;
 void hki_dataset_close(hki_dataset *dataset);
 
-/** Measures mean and standard deviation of the stored values per channel (vector: per feature... one value each) over samples indices[0..count) (NULL: all). `mean` and `deviation` have
- * room for channels: hki_dataset_channels. Fixed order; a deviation of 0 becomes 1. */
+/** Measures mean and standard deviation of the stored values per channel (vector: per feature... one value each) over
+ * samples indices[0..count) (NULL: all). `mean` and `deviation` have room for channels: hki_dataset_channels. Fixed
+ * order; a deviation of 0 becomes 1. */
 hk_status hki_dataset_statistics(float *mean, float *deviation, const hki_dataset *dataset, const int64_t *indices,
                                  int64_t count) HK_MUST_USE;
 int64_t hki_dataset_channels(const hki_dataset *dataset);
 /** Counts samples per class over indices (NULL: all). */
-hk_status hki_dataset_class_counts(int64_t *out, const hki_dataset *dataset, const int64_t *indices, int64_t count) HK_MUST_USE;
+hk_status hki_dataset_class_counts(int64_t *out, const hki_dataset *dataset, const int64_t *indices,
+                                   int64_t count) HK_MUST_USE;
 
-/** Splits 0 .. count-1 by a hash of the index (Philox, HKI_STREAM_SPLIT): about `fraction` goes to the second part. Both lists ascend; caller frees with hki_free. */
+/** Splits 0 .. count-1 by a hash of the index (Philox, HKI_STREAM_SPLIT): about `fraction` goes to the second part.
+ * Both lists ascend; caller frees with hki_free. */
 hk_status hki_split(int64_t **out_first, int64_t *out_first_count, int64_t **out_second, int64_t *out_second_count,
                     int64_t count, double fraction, uint64_t seed) HK_MUST_USE;
 

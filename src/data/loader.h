@@ -1,5 +1,6 @@
-/* The loader: leaves (micro-batches) of epochs, prepared ahead by background threads. What a leaf holds is a pure function of (epoch, leaf) and the options; the number of threads
- * changes nothing. After the first leaves nothing is allocated. */
+/* The loader: leaves (micro-batches) of epochs, prepared ahead by background threads. What a leaf holds is a pure
+ * function of (epoch, leaf) and the options; the number of threads changes nothing. After the first leaves nothing is
+ * allocated. */
 #ifndef HKI_DATA_LOADER_H
 #define HKI_DATA_LOADER_H
 
@@ -42,7 +43,8 @@ int64_t hki_loader_batches(const hki_loader *loader);
 int64_t hki_loader_leaves(const hki_loader *loader);
 /** Goes to the first leaf of batch `batch` of `epoch`; what was prefetched for elsewhere is dropped. */
 hk_status hki_loader_seek(hki_loader *loader, int64_t epoch, int64_t batch) HK_MUST_USE;
-/** Returns the next leaf, running on into the next epoch. An error of a background thread surfaces at the leaf it belongs to. */
+/** Returns the next leaf, running on into the next epoch. An error of a background thread surfaces at the leaf it
+ * belongs to. */
 hk_status hki_loader_next(const hki_batch **out, hki_loader *loader) HK_MUST_USE;
 
 #endif

@@ -1,5 +1,5 @@
-/* The context of a run: the threads, the kernels of the ISA in use, scratch memory, and the keys of random operators. One thread
- * uses it at a time. */
+/* The context of a run: the threads, the kernels of the ISA in use, scratch memory, and the keys of random operators.
+ * One thread uses it at a time. */
 #ifndef HKI_EXEC_CONTEXT_H
 #define HKI_EXEC_CONTEXT_H
 
@@ -23,8 +23,8 @@ hk_status hki_context_reserve(hki_context *context, size_t size) HK_MUST_USE;
 /** Fills a hki_run for a node; scratch stays NULL. */
 hki_run hki_context_run(const hki_context *context, const hk_node *node, const hk_tensor *const *in,
                         hk_tensor *const *out, const void *const *packed);
-/** Runs one node now: infers from the actual inputs (plain tensors; NULL where absent), allocates the outputs (caller frees; NULL for
- * absent ones), computes. */
+/** Runs one node now: infers from the actual inputs (plain tensors; NULL where absent), allocates the outputs (caller
+ * frees; NULL for absent ones), computes. */
 hk_status hki_node_run(hk_tensor **out, hki_context *context, const hk_node *node,
                        const hk_tensor *const *in) HK_MUST_USE;
 

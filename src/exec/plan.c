@@ -1,5 +1,5 @@
-/* Planning, first pass: concrete types for every value, and the values that are known before the run (constants and what follows from them
- * or from shapes). */
+/* Planning, first pass: concrete types for every value, and the values that are known before the run (constants and
+ * what follows from them or from shapes). */
 #include "exec/plan.h"
 
 #include <string.h>

@@ -1,12 +1,13 @@
-/* The plan: one graph for one set of input shapes, ready to run - steps in order, a layout for every tensor, a place in memory for every
- * tensor. Made in four passes, one file each:
+/* The plan: one graph for one set of input shapes, ready to run - steps in order, a layout for every tensor, a place in
+ * memory for every tensor. Made in four passes, one file each:
  *
  *   plan.c         shapes of everything, folding of what is known            -> types, known values
  *   plan_steps.c   layouts, reorders, aliases                                -> steps over places
  *   plan_memory.c  lifetimes, in-place reuse, best fit                       -> offsets in one arena
  *   plan_run.c     binding of inputs and outputs, running, data-dependent graphs
  *
- * A run allocates nothing, unless shapes depend on data (is_dynamic): then nodes are run one by one with memory taken as needed. */
+ * A run allocates nothing, unless shapes depend on data (is_dynamic): then nodes are run one by one with memory taken
+ * as needed. */
 #ifndef HKI_EXEC_PLAN_H
 #define HKI_EXEC_PLAN_H
 
@@ -73,14 +74,15 @@ typedef struct hki_plan {
     double epoch; /* clock at creation */
 } hki_plan;
 
-/** Plans a graph for concrete input types (one per graph input; rank < 0: the input's default is used). The plan borrows graph and context. */
+/** Plans a graph for concrete input types (one per graph input; rank < 0: the input's default is used). The plan
+ * borrows graph and context. */
 hk_status hki_plan_create(hki_plan **out, const hk_graph *graph, hki_context *context, const hki_type *inputs,
                           bool profile) HK_MUST_USE;
 void hki_plan_free(hki_plan *plan);
 /** Returns the type of output i; unknown dims in a data-dependent plan. */
 const hki_type *hki_plan_output_type(const hki_plan *plan, int i);
-/** Runs. inputs: plain tensors of the planned types (NULL where the default is used). outputs: memory of the outputs' sizes, plain. Allocates nothing.
- * Not for data-dependent plans. */
+/** Runs. inputs: plain tensors of the planned types (NULL where the default is used). outputs: memory of the outputs'
+ * sizes, plain. Allocates nothing. Not for data-dependent plans. */
 hk_status hki_plan_run(hki_plan *plan, const hk_tensor *const *inputs, void *const *outputs) HK_MUST_USE;
 /** Runs a data-dependent plan: makes new output tensors, which the caller frees. */
 hk_status hki_plan_run_dynamic(hki_plan *plan, const hk_tensor *const *inputs, hk_tensor **outputs) HK_MUST_USE;

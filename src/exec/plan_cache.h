@@ -20,7 +20,8 @@ typedef struct hki_plan_cache {
 hk_status hki_plan_cache_create(hki_plan_cache *out, const hk_graph *graph, hki_context *context, int capacity,
                                 bool profile) HK_MUST_USE;
 void hki_plan_cache_clear(hki_plan_cache *cache);
-/** Returns the plan for these input types (one per graph input), from the cache or new; borrowed until the next call. */
+/** Returns the plan for these input types (one per graph input), from the cache or new; borrowed until the next call.
+ */
 hk_status hki_plan_cache_find(hki_plan **out, hki_plan_cache *cache, const hki_type *inputs) HK_MUST_USE;
 
 #endif

@@ -1,6 +1,8 @@
-/* Planning, third pass: how long each storage must live, which outputs may overwrite an input, and where in one arena everything goes.
+/* Planning, third pass: how long each storage must live, which outputs may overwrite an input, and where in one arena
+ * everything goes.
  *
- * Placement is best fit, largest first: each storage goes into the smallest gap between those already placed that live at the same time. */
+ * Placement is best fit, largest first: each storage goes into the smallest gap between those already placed that live
+ * at the same time. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -91,7 +91,8 @@ static void count_readers(int *readers, const hk_graph *graph)
         readers[graph->outputs[i]->index]++;
 }
 
-static hk_status run_node(hki_plan *plan, const hk_node *node, const hk_tensor **values, hk_tensor **owned, int *readers)
+static hk_status run_node(hki_plan *plan, const hk_node *node, const hk_tensor **values, hk_tensor **owned,
+                          int *readers)
 {
     const hk_tensor **in = hki_alloc_array((size_t)node->input_count + 1, sizeof *in);
     hk_tensor **out = hki_alloc_array((size_t)node->output_count + 1, sizeof *out);

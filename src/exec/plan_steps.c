@@ -1,7 +1,9 @@
-/* Planning, second pass: walks the nodes in order, decides the layout of every tensor, and writes down steps over places.
+/* Planning, second pass: walks the nodes in order, decides the layout of every tensor, and writes down steps over
+ * places.
  *
- * The walk is greedy: a convolution makes its output channels-last, elementwise operators pass that on, and a plain-only operator gets a reorder in
- * front. Each value is reordered at most once, and a tensor whose two layouts are the same bytes is never moved. */
+ * The walk is greedy: a convolution makes its output channels-last, elementwise operators pass that on, and a
+ * plain-only operator gets a reorder in front. Each value is reordered at most once, and a tensor whose two layouts are
+ * the same bytes is never moved. */
 #include <limits.h>
 #include <string.h>
 
@@ -132,7 +134,8 @@ static bool same_shape(const hki_plan *plan, const hk_value *a, const hk_value *
     return hki_shape_equal(x->rank, x->dims, y->rank, y->dims);
 }
 
-/* The layout an elementwise node works in: channels-last if an input of the full shape is there in that layout alone. */
+/* The layout an elementwise node works in: channels-last if an input of the full shape is there in that layout alone.
+ */
 static hki_layout elementwise_layout(const hki_plan *plan, const hk_node *node)
 {
     const hk_value *y = node->outputs[0];

@@ -1,5 +1,5 @@
-/* Reverse-mode differentiation (symbol to symbol). Gradients are nodes of the same graph, appended at its end; contributions to one value are added
- * in the order in which the walk meets them, which is fixed. */
+/* Reverse-mode differentiation (symbol to symbol). Gradients are nodes of the same graph, appended at its end;
+ * contributions to one value are added in the order in which the walk meets them, which is fixed. */
 #include "graph/autodiff.h"
 
 #include <string.h>
@@ -50,8 +50,9 @@ static hk_status expand_composites(hk_graph *graph)
     return NULL;
 }
 
-/* Makes `old` the output of the body's node that makes `made`, so that whoever holds `old` need not know of the expansion. Not for what the body did not
- * make itself (an input it hands through), nor for what another output has taken: those are replaced. */
+/* Makes `old` the output of the body's node that makes `made`, so that whoever holds `old` need not know of the
+ * expansion. Not for what the body did not make itself (an input it hands through), nor for what another output has
+ * taken: those are replaced. */
 static bool take_over(hk_value *old, hk_value *made, int first_new)
 {
     hk_node *maker = made->producer;

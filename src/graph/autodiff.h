@@ -1,4 +1,5 @@
-/* Reverse-mode differentiation as a graph rewrite: walks the nodes backwards and lets each operator's rule build the nodes of its gradient. */
+/* Reverse-mode differentiation as a graph rewrite: walks the nodes backwards and lets each operator's rule build the
+ * nodes of its gradient. */
 #ifndef HKI_GRAPH_AUTODIFF_H
 #define HKI_GRAPH_AUTODIFF_H
 

@@ -1,4 +1,5 @@
-/* Building a graph: inputs, initializers, nodes (inferred and checked as they are added), outputs; and the accessors. */
+/* Building a graph: inputs, initializers, nodes (inferred and checked as they are added), outputs; and the accessors.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -125,7 +126,8 @@ static hk_status make_node(hk_node **out, hk_graph *graph, const hki_op *op, con
     node->output_count = output_count;
     node->inputs = hki_arena_array(arena, (size_t)input_count + 1, sizeof(hk_value *));
     node->outputs = hki_arena_array(arena, (size_t)output_count + 1, sizeof(hk_value *));
-    node->name = name && *name ? hki_arena_strdup(arena, name) : hki_arena_printf(arena, "%s_%d", op->name, graph->node_count);
+    node->name =
+        name && *name ? hki_arena_strdup(arena, name) : hki_arena_printf(arena, "%s_%d", op->name, graph->node_count);
     if (!node->inputs || !node->outputs || !node->name)
         return hki_out_of_memory();
     if (input_count)

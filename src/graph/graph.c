@@ -100,7 +100,8 @@ hk_status hk_graph_set_metadata(hk_graph *graph, const char *key, const char *va
             graph->metadata[i + 1] = copy;
             return NULL;
         }
-    HK_TRY(hki_array_grow(&graph->metadata, &graph->metadata_capacity, (size_t)graph->metadata_count + 2, sizeof(char *)));
+    HK_TRY(
+        hki_array_grow(&graph->metadata, &graph->metadata_capacity, (size_t)graph->metadata_count + 2, sizeof(char *)));
     const char *key_copy = hki_arena_strdup(graph->arena, key);
     if (!key_copy)
         return hki_out_of_memory();

@@ -1,6 +1,7 @@
 /* The graph from the inside: one arena, a list of nodes in execution order, values that know who makes them.
  *
- * Nodes are only ever appended, inserted before a node, or removed, so the list is always in a valid execution order. */
+ * Nodes are only ever appended, inserted before a node, or removed, so the list is always in a valid execution order.
+ */
 #ifndef HKI_GRAPH_GRAPH_H
 #define HKI_GRAPH_GRAPH_H
 
@@ -68,7 +69,8 @@ struct hk_graph {
     void (*observer_free)(void *context); /* lets go of observer_context with the graph */
 };
 
-/** Adds a value without producer or tensor. A NULL or taken name is replaced by a fresh one derived from it. NULL on failure (see hk_graph_status). */
+/** Adds a value without producer or tensor. A NULL or taken name is replaced by a fresh one derived from it. NULL on
+ * failure (see hk_graph_status). */
 hk_value *hki_graph_value(hk_graph *graph, const char *name, const hki_type *type);
 /** Gives a value another name, unique in the graph. */
 hk_status hki_value_rename(hk_value *value, const char *name) HK_MUST_USE;
@@ -82,7 +84,8 @@ void hki_graph_prune(hk_graph *graph);
 void hki_value_refine(hk_value *value, const hki_type *type);
 /** Infers types of all nodes again, in order. */
 hk_status hki_graph_infer(hk_graph *graph) HK_MUST_USE;
-/** Remembers the first failure for hk_graph_status; takes ownership. Returns NULL, so that `return hki_graph_fail(...)` works. */
+/** Remembers the first failure for hk_graph_status; takes ownership. Returns NULL, so that `return hki_graph_fail(...)`
+ * works. */
 void *hki_graph_fail(hk_graph *graph, hk_status status);
 
 /** The node's attribute or NULL if it was not given. */

@@ -1,5 +1,5 @@
-/* Inference of one node: arity, attributes and type variables by the operator's table, then the operator's own rule. And the helpers
- * such rules are made of. */
+/* Inference of one node: arity, attributes and type variables by the operator's table, then the operator's own rule.
+ * And the helpers such rules are made of. */
 #include <inttypes.h>
 #include <string.h>
 

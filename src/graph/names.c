@@ -1,4 +1,5 @@
-/* Open addressing with linear probing; at most half full. Removal re-inserts the rest of the cluster, so there are no tombstones. */
+/* Open addressing with linear probing; at most half full. Removal re-inserts the rest of the cluster, so there are no
+ * tombstones. */
 #include "graph/names.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* What gradient, expansion and upgrade rules are written in: short names for building nodes, and the handling of drafts. */
+/* What gradient, expansion and upgrade rules are written in: short names for building nodes, and the handling of
+ * drafts. */
 #include <string.h>
 
 #include "graph/op.h"

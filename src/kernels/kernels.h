@@ -9,7 +9,7 @@
 #include "kernels/convolution.h"
 #include "kernels/gemm.h"
 #include "kernels/normalize.h"
-#include "kernels/optimizer.h"
+#include "kernels/optimizer_update.h"
 #include "kernels/reduce.h"
 #include "kernels/softmax.h"
 #include "kernels/spatial_pool.h"

@@ -1,4 +1,5 @@
-/* The registry: all operators of ops.inc, found by domain and name. The list is constant; the order for look-up is made once. */
+/* The registry: all operators of ops.inc, found by domain and name. The list is constant; the order for look-up is made
+ * once. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

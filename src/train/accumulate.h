@@ -1,5 +1,6 @@
-/* Sums leaves in a fixed binary tree over their indices: a tree over n leaves splits at the largest power of two below n. The shape depends on n alone, so the sum does not
- * depend on who computed which leaf. Worked like a binary counter, it needs at most log2(n) + 1 arrays at a time. */
+/* Sums leaves in a fixed binary tree over their indices: a tree over n leaves splits at the largest power of two below
+ * n. The shape depends on n alone, so the sum does not depend on who computed which leaf. Worked like a binary counter,
+ * it needs at most log2(n) + 1 arrays at a time. */
 #ifndef HKI_TRAIN_ACCUMULATE_H
 #define HKI_TRAIN_ACCUMULATE_H
 

@@ -31,7 +31,8 @@ static hk_status add_space(list *l, const char *prefix, const hki_space *space, 
         if (!name)
             return hki_out_of_memory();
         hk_tensor *tensor = &l->tensors[l->count];
-        *tensor = (hk_tensor){.data = (void *)(uintptr_t)(array + segment->offset), .dtype = HK_FLOAT, .rank = segment->rank};
+        *tensor =
+            (hk_tensor){.data = (void *)(uintptr_t)(array + segment->offset), .dtype = HK_FLOAT, .rank = segment->rank};
         memcpy(tensor->dims, segment->dims, sizeof tensor->dims);
         l->entries[l->count++] = (hki_named_tensor){name, tensor};
     }
@@ -128,7 +129,8 @@ static hk_status load_tensors(const char *path, const list *l, const hki_safeten
     for (int i = 0; i < l->count; i++)
         HK_TRY(check_tensor(path, &l->entries[i], hki_safetensors_find(file, l->entries[i].name)));
     for (int i = 0; i < l->count; i++)
-        memcpy(l->tensors[i].data, hki_safetensors_find(file, l->entries[i].name)->data, hk_tensor_size(&l->tensors[i]));
+        memcpy(l->tensors[i].data, hki_safetensors_find(file, l->entries[i].name)->data,
+               hk_tensor_size(&l->tensors[i]));
     return NULL;
 }
 

@@ -1,4 +1,5 @@
-/* The run file: strict reading by the tables of config_tables.c, overrides, DeepSpeed's batch rule, and the effective config. */
+/* The run file: strict reading by the tables of config_tables.c, overrides, DeepSpeed's batch rule, and the effective
+ * config. */
 #include "train/config.h"
 
 #include <inttypes.h>
@@ -9,7 +10,8 @@
 #include "train/config_tables.h"
 
 /* Keys of the top level that are blocks, or may be written in short. */
-static const char *const block_keys[] = {"model", "data", "loss", "optimizer", "scheduler", "checkpoint", "deepspeed", NULL};
+static const char *const block_keys[] = {"model",     "data",       "loss",      "optimizer",
+                                         "scheduler", "checkpoint", "deepspeed", NULL};
 
 /* ---- Changing the tree: overrides, and a DeepSpeed file that is named. ---- */
 
@@ -135,7 +137,8 @@ static hk_status refuse_known_keys(const hki_json *root)
     for (const char *const *key = hki_known_keys; *key; key++) {
         const hki_json *value = hki_json_find(root, *key);
         if (value && !says_off(value))
-            return hki_json_error(HK_UNSUPPORTED, value, "a key of DeepSpeed that halka knows but does not support yet");
+            return hki_json_error(HK_UNSUPPORTED, value,
+                                  "a key of DeepSpeed that halka knows but does not support yet");
     }
     return NULL;
 }
@@ -164,7 +167,8 @@ static hk_status unknown_type(const hki_json *value, const char *name, const hki
             return hki_json_error(HK_UNSUPPORTED, value, "%s '%s' of DeepSpeed is not supported yet", what, name);
     const char *nearest = hki_nearest_name(name, names, count);
     return hki_json_error(HK_INVALID_CONFIG, value, "unknown %s '%s'; %s%s%s", what, name,
-                          nearest ? "did you mean '" : "see docs/run-file.md", nearest ? nearest : "", nearest ? "'?" : "");
+                          nearest ? "did you mean '" : "see docs/run-file.md", nearest ? nearest : "",
+                          nearest ? "'?" : "");
 }
 
 /* Reads {"type": ..., "params": {...}} by the table of its type. */
@@ -343,7 +347,8 @@ static hk_status read_data(hki_config *config, const hki_json *root)
 
 static hk_status resolve_batch(hki_config *config, const hki_json *root)
 {
-    int64_t *train = &config->train_batch_size, *micro = &config->micro_batch_size, *steps = &config->accumulation_steps;
+    int64_t *train = &config->train_batch_size, *micro = &config->micro_batch_size,
+            *steps = &config->accumulation_steps;
     if (!*train && !*micro)
         return hki_json_error(HK_INVALID_CONFIG, root, "give train_batch_size or train_micro_batch_size_per_gpu");
     if (!*micro) {
@@ -371,7 +376,8 @@ static void open_block(hki_text *text, const char *key, int indent, bool *first)
     *first = false;
 }
 
-static void write_block(hki_text *text, const char *key, const void *block, const hki_field *fields, int indent, bool *first)
+static void write_block(hki_text *text, const char *key, const void *block, const hki_field *fields, int indent,
+                        bool *first)
 {
     bool inner = true;
     open_block(text, key, indent, first);
@@ -447,7 +453,8 @@ static hk_status write_effective(hki_config *config, const hki_config_type *opti
 
 /* ---- All of it. ---- */
 
-static hk_status read_all(hki_config *config, hki_json *root, const char *source, const char *const *overrides, int count)
+static hk_status read_all(hki_config *config, hki_json *root, const char *source, const char *const *overrides,
+                          int count)
 {
     const hki_config_type *optimizer, *schedule;
     HK_TRY(hki_json_expect(root, HKI_JSON_OBJECT));

@@ -1,5 +1,5 @@
-/* The run file as a struct: what config.c fills from JSON, with DeepSpeed's names, meanings and defaults where the keys are DeepSpeed's. See docs/run-file.md.
- * Strings and lists live in the config's arena. */
+/* The run file as a struct: what config.c fills from JSON, with DeepSpeed's names, meanings and defaults where the keys
+ * are DeepSpeed's. See docs/run-file.md. Strings and lists live in the config's arena. */
 #ifndef HKI_TRAIN_CONFIG_H
 #define HKI_TRAIN_CONFIG_H
 
@@ -65,7 +65,8 @@ typedef enum hki_loss_type {
     HKI_LOSS_BCE_WITH_LOGITS,
 } hki_loss_type;
 
-/* "loss": "cross_entropy" or {"type": ..., "output": ..., "label_smoothing": ..., "class_weights": [...] | "balanced", "delta": ...} */
+/* "loss": "cross_entropy" or {"type": ..., "output": ..., "label_smoothing": ..., "class_weights": [...] | "balanced",
+ * "delta": ...} */
 typedef struct hki_loss_config {
     int type;                /* hki_loss_type */
     const char *output;      /* the graph output it reads; NULL: "logits" if there is one, else the first */
@@ -76,7 +77,8 @@ typedef struct hki_loss_config {
     double delta;            /* Huber: 1 */
 } hki_loss_config;
 
-/* "augment": {"flip": 0.5, "crop": 4, "rotate": 10, "brightness": ..., "contrast": ..., "saturation": ..., "erase": 0.5, "mixup": 0.2} */
+/* "augment": {"flip": 0.5, "crop": 4, "rotate": 10, "brightness": ..., "contrast": ..., "saturation": ..., "erase":
+ * 0.5, "mixup": 0.2} */
 typedef struct hki_augment_config {
     double horizontal_flip, vertical_flip; /* probabilities */
     int64_t crop_padding;                  /* pixels */
@@ -87,13 +89,15 @@ typedef struct hki_augment_config {
     double mixup;                          /* alpha of the Beta distribution; 0: off */
 } hki_augment_config;
 
-/* One set of files: {"images": path, "labels": path}, {"csv": path, "label": column}, {"x": npy, "y": npy}, {"folder": path} */
+/* One set of files: {"images": path, "labels": path}, {"csv": path, "label": column}, {"x": npy, "y": npy}, {"folder":
+ * path} */
 typedef struct hki_data_files {
     const char *images, *labels, *csv, *label_column, *x, *y, *folder;
     bool given;
 } hki_data_files;
 
-/* "data": {"train": {...}, "validation": {...} | 0.1, "test": {...}, "classes": [names], "augment": {...}, "workers": 1} */
+/* "data": {"train": {...}, "validation": {...} | 0.1, "test": {...}, "classes": [names], "augment": {...}, "workers":
+ * 1} */
 typedef struct hki_data_config {
     hki_data_files train, validation, test;
     double validation_fraction; /* split off the training data by hash; 0: none */
@@ -142,7 +146,8 @@ typedef struct hki_config {
     char *effective;          /* pretty JSON of all values in force; in the arena */
 } hki_config;
 
-/** Parses and checks a run file's text. overrides: "key.sub=value". Errors: "run.json:12:5: optimizer.params.lrr: unknown key; did you mean 'lr'?". Free with hki_config_free. */
+/** Parses and checks a run file's text. overrides: "key.sub=value". Errors: "run.json:12:5: optimizer.params.lrr:
+ * unknown key; did you mean 'lr'?". Free with hki_config_free. */
 hk_status hki_config_parse(hki_config **out, const char *text, size_t size, const char *source,
                            const char *const *overrides, int override_count) HK_MUST_USE;
 void hki_config_free(hki_config *config);

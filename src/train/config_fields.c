@@ -83,8 +83,10 @@ static hk_status read_choice(int *out, const hki_field *field, const hki_json *v
         hki_text_printf(&all, "%s%s", i ? ", " : "", field->choices[i]);
     hk_status status = hki_text_status(&all);
     if (!status)
-        status = nearest ? hki_json_error(HK_INVALID_CONFIG, value, "unknown value '%s'; did you mean '%s'?", name, nearest)
-                         : hki_json_error(HK_INVALID_CONFIG, value, "unknown value '%s'; expected one of %s", name, all.data);
+        status =
+            nearest
+                ? hki_json_error(HK_INVALID_CONFIG, value, "unknown value '%s'; did you mean '%s'?", name, nearest)
+                : hki_json_error(HK_INVALID_CONFIG, value, "unknown value '%s'; expected one of %s", name, all.data);
     hki_text_free(&all);
     return status;
 }
@@ -129,7 +131,8 @@ static hk_status read_field(void *to, const hki_field *field, hki_arena *arena, 
         return read_choice(to, field, value);
     case HKI_FIELD_PAIR:
         if (value->type != HKI_JSON_ARRAY || value->count != 2)
-            return hki_json_error(HK_INVALID_CONFIG, value, "expected two numbers, found %s", hki_json_type_name(value));
+            return hki_json_error(HK_INVALID_CONFIG, value, "expected two numbers, found %s",
+                                  hki_json_type_name(value));
         HK_TRY(read_double(&((double *)to)[0], field, value->first));
         return read_double(&((double *)to)[1], field, value->first->next);
     default:

@@ -1,5 +1,5 @@
-/* A block of the run file as a table: one row per key says where its value goes, its kind, default and range. From the same rows come reading, checking, the nearest-name
- * error and the effective config, so they cannot disagree. */
+/* A block of the run file as a table: one row per key says where its value goes, its kind, default and range. From the
+ * same rows come reading, checking, the nearest-name error and the effective config, so they cannot disagree. */
 #ifndef HKI_TRAIN_CONFIG_FIELDS_H
 #define HKI_TRAIN_CONFIG_FIELDS_H
 
@@ -31,10 +31,12 @@ typedef struct hki_field {
 
 /** Sets every field of a block to its default. Rows end with key NULL. */
 void hki_fields_defaults(void *block, const hki_field *fields);
-/** Reads an object into a block: unknown keys, wrong types and values out of range are errors. Keys in `others` (NULL-terminated; may be NULL) are left to the caller. */
+/** Reads an object into a block: unknown keys, wrong types and values out of range are errors. Keys in `others`
+ * (NULL-terminated; may be NULL) are left to the caller. */
 hk_status hki_fields_read(void *block, const hki_field *fields, const char *const *others, hki_arena *arena,
                           const hki_json *object) HK_MUST_USE;
-/** Appends the block's keys and values as members of a JSON object, each on a line with this indent; `first` says that none was written yet. */
+/** Appends the block's keys and values as members of a JSON object, each on a line with this indent; `first` says that
+ * none was written yet. */
 void hki_fields_write(hki_text *text, const void *block, const hki_field *fields, int indent, bool *first);
 
 #endif

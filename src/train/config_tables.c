@@ -1,4 +1,5 @@
-/* The tables of the run file. Names, meanings and defaults of DeepSpeed's keys follow its code (runtime/config.py, runtime/lr_schedules.py). */
+/* The tables of the run file. Names, meanings and defaults of DeepSpeed's keys follow its code (runtime/config.py,
+ * runtime/lr_schedules.py). */
 #include "train/config_tables.h"
 
 #include <math.h>
@@ -159,10 +160,14 @@ const hki_field hki_augment_fields[] = {
 
 #define F(member) offsetof(hki_data_files, member)
 const hki_field hki_files_fields[] = {
-    {"images", HKI_FIELD_STRING, F(images), 0, 0, 0, NULL, 0}, {"labels", HKI_FIELD_STRING, F(labels), 0, 0, 0, NULL, 0},
-    {"csv", HKI_FIELD_STRING, F(csv), 0, 0, 0, NULL, 0},       {"label", HKI_FIELD_STRING, F(label_column), 0, 0, 0, NULL, 0},
-    {"x", HKI_FIELD_STRING, F(x), 0, 0, 0, NULL, 0},           {"y", HKI_FIELD_STRING, F(y), 0, 0, 0, NULL, 0},
-    {"folder", HKI_FIELD_STRING, F(folder), 0, 0, 0, NULL, 0}, END,
+    {"images", HKI_FIELD_STRING, F(images), 0, 0, 0, NULL, 0},
+    {"labels", HKI_FIELD_STRING, F(labels), 0, 0, 0, NULL, 0},
+    {"csv", HKI_FIELD_STRING, F(csv), 0, 0, 0, NULL, 0},
+    {"label", HKI_FIELD_STRING, F(label_column), 0, 0, 0, NULL, 0},
+    {"x", HKI_FIELD_STRING, F(x), 0, 0, 0, NULL, 0},
+    {"y", HKI_FIELD_STRING, F(y), 0, 0, 0, NULL, 0},
+    {"folder", HKI_FIELD_STRING, F(folder), 0, 0, 0, NULL, 0},
+    END,
 };
 
 #define D(member) offsetof(hki_data_config, member)
@@ -175,13 +180,53 @@ const hki_field hki_data_fields[] = {
     END,
 };
 
-const char *const hki_known_keys[] = {
-    "managed_gradient_accumulation", "prescale_gradients", "gradient_predivide_factor", "gradient_allreduce_op",
-    "communication_data_type", "seq_parallel_communication_data_type", "sparse_gradients", "disable_allgather",
-    "zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer", "dump_state", "wall_clock_breakdown",
-    "memory_breakdown", "graph_harvesting", "log_level", "vocabulary_size", "use_data_before_expert_parallelism",
-    "data_types", "timers", "weight_quantization", "amp", "datastates_ckpt", "nebula", "hybrid_engine", "fp16", "bf16",
-    "bfloat16", "torch_autocast", "zero_optimization", "aio", "tensor_parallel", "expert_parallel", "pipeline", "compile",
-    "activation_checkpointing", "flops_profiler", "tensorboard", "csv_monitor", "wandb", "comet", "comms_logger",
-    "eigenvalue", "progressive_layer_drop", "elasticity", "autotuning", "sparse_attention", "data_efficiency",
-    "curriculum_learning", "compression_training", NULL};
+const char *const hki_known_keys[] = {"managed_gradient_accumulation",
+                                      "prescale_gradients",
+                                      "gradient_predivide_factor",
+                                      "gradient_allreduce_op",
+                                      "communication_data_type",
+                                      "seq_parallel_communication_data_type",
+                                      "sparse_gradients",
+                                      "disable_allgather",
+                                      "zero_allow_untested_optimizer",
+                                      "zero_force_ds_cpu_optimizer",
+                                      "dump_state",
+                                      "wall_clock_breakdown",
+                                      "memory_breakdown",
+                                      "graph_harvesting",
+                                      "log_level",
+                                      "vocabulary_size",
+                                      "use_data_before_expert_parallelism",
+                                      "data_types",
+                                      "timers",
+                                      "weight_quantization",
+                                      "amp",
+                                      "datastates_ckpt",
+                                      "nebula",
+                                      "hybrid_engine",
+                                      "fp16",
+                                      "bf16",
+                                      "bfloat16",
+                                      "torch_autocast",
+                                      "zero_optimization",
+                                      "aio",
+                                      "tensor_parallel",
+                                      "expert_parallel",
+                                      "pipeline",
+                                      "compile",
+                                      "activation_checkpointing",
+                                      "flops_profiler",
+                                      "tensorboard",
+                                      "csv_monitor",
+                                      "wandb",
+                                      "comet",
+                                      "comms_logger",
+                                      "eigenvalue",
+                                      "progressive_layer_drop",
+                                      "elasticity",
+                                      "autotuning",
+                                      "sparse_attention",
+                                      "data_efficiency",
+                                      "curriculum_learning",
+                                      "compression_training",
+                                      NULL};

@@ -1,4 +1,5 @@
-/* The run file: defaults, DeepSpeed's batch rule, overrides, a named DeepSpeed file, and an error with place and nearest name for everything that is wrong. */
+/* The run file: defaults, DeepSpeed's batch rule, overrides, a named DeepSpeed file, and an error with place and
+ * nearest name for everything that is wrong. */
 #include "harness/test.h"
 
 #include "train/config.h"
@@ -59,11 +60,13 @@ TEST(errors_name_the_place)
     CHECK_FAILS(parse("{\"train_batch_size\": 8, \"optimizer\": {\"type\": \"Muon\"}}"), HK_UNSUPPORTED, "Muon");
     CHECK_FAILS(parse("{\"train_batch_size\": 8,\n\"optimizer\": {\"type\": \"Adam\", \"params\": {\"lrr\": 1}}}"),
                 HK_INVALID_CONFIG, "optimizer.params.lrr");
-    CHECK_FAILS(parse("{\"train_batch_size\": 8, \"optimizer\": {\"type\": \"SGD\", \"params\": {\"max_grad_norm\": 1}}}"),
-                HK_INVALID_CONFIG, "gradient_clipping");
+    CHECK_FAILS(
+        parse("{\"train_batch_size\": 8, \"optimizer\": {\"type\": \"SGD\", \"params\": {\"max_grad_norm\": 1}}}"),
+        HK_INVALID_CONFIG, "gradient_clipping");
     CHECK_FAILS(parse("{\"train_batch_size\": 8, \"loss\": \"crossentropy\"}"), HK_INVALID_CONFIG, "cross_entropy");
     CHECK_FAILS(parse("{\"train_batch_size\": 8, \"train_batch_size\": 9}"), HK_INVALID_FILE, "");
-    CHECK_FAILS(parse("{\"train_batch_size\": 8, \"data\": {\"train\": {\"images\": \"a\"}}}"), HK_INVALID_CONFIG, "data.train");
+    CHECK_FAILS(parse("{\"train_batch_size\": 8, \"data\": {\"train\": {\"images\": \"a\"}}}"), HK_INVALID_CONFIG,
+                "data.train");
     CHECK_FAILS(parse("[]"), HK_INVALID_CONFIG, "");
 }
 
@@ -71,7 +74,8 @@ TEST(known_keys_of_deepspeed)
 {
     CHECK_OK(parse("{\"train_batch_size\": 8, \"fp16\": {\"enabled\": false}, \"zero_optimization\": {\"stage\": 0}}"));
     CHECK_FAILS(parse("{\"train_batch_size\": 8, \"fp16\": {\"enabled\": true}}"), HK_UNSUPPORTED, "fp16");
-    CHECK_FAILS(parse("{\"train_batch_size\": 8, \"zero_optimization\": {\"stage\": 2}}"), HK_UNSUPPORTED, "zero_optimization");
+    CHECK_FAILS(parse("{\"train_batch_size\": 8, \"zero_optimization\": {\"stage\": 2}}"), HK_UNSUPPORTED,
+                "zero_optimization");
 }
 
 TEST(overrides)
@@ -93,9 +97,10 @@ TEST(overrides)
 TEST(effective_config_reads_back_as_itself)
 {
     hki_config *first, *second;
-    const char *text = "{\"train_batch_size\": 8, \"model\": \"cnn\", \"loss\": {\"type\": \"cross_entropy\", "
-                       "\"label_smoothing\": 0.1, \"class_weights\": [1, 2.5]}, \"data\": {\"train\": {\"csv\": \"a.csv\", "
-                       "\"label\": \"y\"}, \"validation\": 0.2}, \"scheduler\": {\"type\": \"WarmupCosineLR\"}}";
+    const char *text =
+        "{\"train_batch_size\": 8, \"model\": \"cnn\", \"loss\": {\"type\": \"cross_entropy\", "
+        "\"label_smoothing\": 0.1, \"class_weights\": [1, 2.5]}, \"data\": {\"train\": {\"csv\": \"a.csv\", "
+        "\"label\": \"y\"}, \"validation\": 0.2}, \"scheduler\": {\"type\": \"WarmupCosineLR\"}}";
     REQUIRE_OK(parse_with(&first, text, NULL, 0));
     REQUIRE_OK(parse_with(&second, first->effective, NULL, 0));
     CHECK_STR(second->effective, first->effective);

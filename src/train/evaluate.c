@@ -19,7 +19,8 @@ typedef struct evaluation {
 static hk_status read_config(evaluation *e, const char *data, const hk_run_options *options)
 {
     /* The batch is this function's own, whatever the file says. */
-    const char *overrides[64] = {"train_batch_size=256", "train_micro_batch_size_per_gpu=256", "gradient_accumulation_steps=1"};
+    const char *overrides[64] = {"train_batch_size=256", "train_micro_batch_size_per_gpu=256",
+                                 "gradient_accumulation_steps=1"};
     int count = 3;
     for (int i = 0; options && i < options->override_count && count < 64; i++)
         overrides[count++] = options->overrides[i];
@@ -61,7 +62,8 @@ static hk_status open_model(evaluation *e, const hk_graph *model, const hk_run_o
     if (!e->outputs)
         return hki_out_of_memory();
     if (hk_graph_input_count(model) != 1)
-        return HK_ERR(HK_INVALID_ARGUMENT, "the model has %d inputs; evaluation feeds one", hk_graph_input_count(model));
+        return HK_ERR(HK_INVALID_ARGUMENT, "the model has %d inputs; evaluation feeds one",
+                      hk_graph_input_count(model));
     const char *wanted = e->config->loss.output ? e->config->loss.output : "logits";
     for (int i = 0; i < e->output_count; i++)
         if (!strcmp(model->output_names[i], wanted))

@@ -138,8 +138,14 @@ static void per_class(hk_evaluation *out, const hki_metrics *m)
 hk_status hki_metrics_finish(hk_evaluation *out, const hki_metrics *m)
 {
     double n = m->samples ? (double)m->samples : NAN, v = m->values ? (double)m->values : NAN;
-    *out = (hk_evaluation){.samples = m->samples, .classes = m->classes, .loss = m->loss / n, .accuracy = NAN, .top5 = NAN,
-                           .mse = NAN, .mae = NAN, .r2 = NAN};
+    *out = (hk_evaluation){.samples = m->samples,
+                           .classes = m->classes,
+                           .loss = m->loss / n,
+                           .accuracy = NAN,
+                           .top5 = NAN,
+                           .mse = NAN,
+                           .mae = NAN,
+                           .r2 = NAN};
     if (!m->classifies) {
         double spread = m->target_squared - m->target * m->target / v;
         out->mse = m->squared / v;

@@ -20,8 +20,9 @@ hk_status hki_metrics_create(hki_metrics *out, int classes) HK_MUST_USE;
 void hki_metrics_clear(hki_metrics *metrics);
 /** Forgets what was added. */
 void hki_metrics_start(hki_metrics *metrics);
-/** Adds a batch. Classification: prediction float32 (N, classes) logits, y int64 (N). Regression: both float32, same number of elements. With `loss` the cross-entropy (or squared error) of each
- * sample is added too. HK_INVALID_DATA names a label out of range. */
+/** Adds a batch. Classification: prediction float32 (N, classes) logits, y int64 (N). Regression: both float32, same
+ * number of elements. With `loss` the cross-entropy (or squared error) of each sample is added too. HK_INVALID_DATA
+ * names a label out of range. */
 hk_status hki_metrics_add(hki_metrics *metrics, const hk_tensor *prediction, const hk_tensor *y, bool loss) HK_MUST_USE;
 /** Accuracy so far, or NAN for regression. */
 double hki_metrics_accuracy(const hki_metrics *metrics);

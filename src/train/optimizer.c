@@ -1,4 +1,5 @@
-/* Optimizers. The numbers that depend on the step alone (bias corrections) are computed once per step in double; the update of a segment is cut in fixed blocks. */
+/* Optimizers. The numbers that depend on the step alone (bias corrections) are computed once per step in double; the
+ * update of a segment is cut in fixed blocks. */
 #include "train/optimizer.h"
 
 #include <math.h>
@@ -30,8 +31,8 @@ static void update_sgd(const job *j, int64_t begin, int64_t count)
                  .decay = (float)decay_of(j), .scale = j->scale, .nesterov = c->nesterov,
                  .first = j->optimizer->steps == 0};
     float *velocity = j->optimizer->state[0];
-    j->context->k->optimizer->sgd(j->parameters + begin, velocity ? velocity + begin : NULL, j->gradients + begin, count,
-                                  &p);
+    j->context->k->optimizer->sgd(j->parameters + begin, velocity ? velocity + begin : NULL, j->gradients + begin,
+                                  count, &p);
 }
 
 /* x^t by squaring: the same on every machine, unlike pow. */
@@ -78,8 +79,8 @@ static void update_adagrad(const job *j, int64_t begin, int64_t count)
 {
     const hki_optimizer_config *c = j->optimizer->config;
     hkk_adagrad p = {(float)j->rates.lr, (float)c->eps, (float)decay_of(j), j->scale};
-    j->context->k->optimizer->adagrad(j->parameters + begin, j->optimizer->state[0] + begin, j->gradients + begin, count,
-                                      &p);
+    j->context->k->optimizer->adagrad(j->parameters + begin, j->optimizer->state[0] + begin, j->gradients + begin,
+                                      count, &p);
 }
 
 static void find_lamb_direction(const job *j, int64_t begin, int64_t count)

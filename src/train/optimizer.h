@@ -1,4 +1,5 @@
-/* Optimizers: a table of names, state arrays and update functions over the flat space, with DeepSpeed's names and defaults. */
+/* Optimizers: a table of names, state arrays and update functions over the flat space, with DeepSpeed's names and
+ * defaults. */
 #ifndef HKI_TRAIN_OPTIMIZER_H
 #define HKI_TRAIN_OPTIMIZER_H
 
@@ -16,7 +17,8 @@ typedef struct hki_optimizer {
     float *update;                      /* Lamb: direction before scaling */
 } hki_optimizer;
 
-hk_status hki_optimizer_create(hki_optimizer *out, const hki_optimizer_config *config, const hki_space *space) HK_MUST_USE;
+hk_status hki_optimizer_create(hki_optimizer *out, const hki_optimizer_config *config,
+                               const hki_space *space) HK_MUST_USE;
 void hki_optimizer_clear(hki_optimizer *optimizer);
 /** Name of state array i as in checkpoints ("exp_avg"), NULL if there is none. */
 const char *hki_optimizer_state_name(const hki_optimizer *optimizer, int i);

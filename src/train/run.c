@@ -1,4 +1,5 @@
-/* The run loop: epochs of steps of leaves, with checkpoints, validation, the best model, early stopping, and everything written down. */
+/* The run loop: epochs of steps of leaves, with checkpoints, validation, the best model, early stopping, and everything
+ * written down. */
 #include "train/run.h"
 
 #include <inttypes.h>
@@ -177,7 +178,8 @@ static void tell(const run *r, const char *phase, double loss, double metric, bo
         return;
     int64_t step = r->trainer->steps;
     double elapsed = hki_clock() - r->start, rate = elapsed > 0 ? (double)r->trained_samples / elapsed : 0;
-    double per_step = r->trained_samples ? elapsed / ((double)r->trained_samples / (double)r->config->train_batch_size) : 0;
+    double per_step =
+        r->trained_samples ? elapsed / ((double)r->trained_samples / (double)r->config->train_batch_size) : 0;
     hk_progress p = {.phase = phase,
                      .epoch = step ? (step - 1) / r->epoch_batches + 1 : 1,
                      .epochs = r->config->epochs,
@@ -245,8 +247,8 @@ static hk_status validate(run *r, hki_epoch_row *row)
 {
     const hki_dataset *data = r->data.validation ? r->data.validation : r->data.train;
     hk_evaluation_clear(&r->validation);
-    HK_TRY(hki_run_evaluate(&r->validation, r->trainer, data, r->data.validation_indices, r->data.validation_count, NULL,
-                            NULL, 0));
+    HK_TRY(hki_run_evaluate(&r->validation, r->trainer, data, r->data.validation_indices, r->data.validation_count,
+                            NULL, NULL, 0));
     row->validation_loss = r->validation.loss;
     row->validation_accuracy = r->validation.accuracy;
     tell(r, "validate", row->validation_loss, row->validation_accuracy, true);

@@ -46,8 +46,8 @@ hk_status hki_run_folder_read_logs(hki_run_folder *folder, int64_t step) HK_MUST
 /** Writes a text file into the folder, atomically. */
 hk_status hki_run_folder_write(const hki_run_folder *folder, const char *name, const char *text) HK_MUST_USE;
 
-/** Evaluates the trainer's model on samples of a data set (indices NULL: all). Where `wrong` is given, collects up to `most` of the surest wrong images; pixels are
- * hki_alloc'ed, freed by hki_wrong_images_free. */
+/** Evaluates the trainer's model on samples of a data set (indices NULL: all). Where `wrong` is given, collects up to
+ * `most` of the surest wrong images; pixels are hki_alloc'ed, freed by hki_wrong_images_free. */
 hk_status hki_run_evaluate(hk_evaluation *out, hk_trainer *trainer, const hki_dataset *dataset, const int64_t *indices,
                            int64_t count, hki_wrong_image *wrong, int *wrong_count, int most) HK_MUST_USE;
 void hki_wrong_images_free(hki_wrong_image *wrong, int count);

@@ -27,7 +27,8 @@ hk_status hki_run_dataset_open(hki_dataset **out, const hki_config *config, cons
 static hk_status check_alike(const hki_dataset *train, const hki_dataset *other, const char *what)
 {
     char a[HKI_SHAPE_TEXT], b[HKI_SHAPE_TEXT];
-    if (train->x_dtype != other->x_dtype || !hki_shape_equal(train->x_rank, train->x_dims, other->x_rank, other->x_dims))
+    if (train->x_dtype != other->x_dtype ||
+        !hki_shape_equal(train->x_rank, train->x_dims, other->x_rank, other->x_dims))
         return HK_ERR(HK_INVALID_DATA, "data.%s: samples are %s, those of data.train %s", what,
                       hki_shape_text(a, other->x_dtype, other->x_rank, other->x_dims),
                       hki_shape_text(b, train->x_dtype, train->x_rank, train->x_dims));
@@ -36,8 +37,8 @@ static hk_status check_alike(const hki_dataset *train, const hki_dataset *other,
     return NULL;
 }
 
-static hk_status open_part(hki_dataset **out, const hki_config *config, const hki_data_files *files, const hki_dataset *train,
-                           const char *what)
+static hk_status open_part(hki_dataset **out, const hki_config *config, const hki_data_files *files,
+                           const hki_dataset *train, const char *what)
 {
     if (!files->given)
         return NULL;

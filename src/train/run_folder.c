@@ -1,4 +1,5 @@
-/* The folder of a run: what is in it, and the two logs - metrics.csv by epoch, steps.csv by optimizer step (the loss log of the numerical contract). */
+/* The folder of a run: what is in it, and the two logs - metrics.csv by epoch, steps.csv by optimizer step (the loss
+ * log of the numerical contract). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* DeepSpeed calls scheduler.step() after each successful optimizer step, and last_batch_iteration n starts at -1: optimizer step s therefore runs at n = s - 1, and the
- * schedules that set a rate at construction (n = -1) do so at its formula for that n. */
+/* DeepSpeed calls scheduler.step() after each successful optimizer step, and last_batch_iteration n starts at -1:
+ * optimizer step s therefore runs at n = s - 1, and the schedules that set a rate at construction (n = -1) do so at its
+ * formula for that n. */
 #include "train/schedule.h"
 
 #include <math.h>

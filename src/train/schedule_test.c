@@ -1,4 +1,5 @@
-/* Schedules against DeepSpeed's formulas (runtime/lr_schedules.py), worked out by hand at the places where they bend. */
+/* Schedules against DeepSpeed's formulas (runtime/lr_schedules.py), worked out by hand at the places where they bend.
+ */
 #include "harness/test.h"
 
 #include "train/schedule.h"
@@ -28,7 +29,8 @@ TEST(warmup_log_runs_two_steps_at_the_minimum)
 
 TEST(warmup_linear)
 {
-    hki_schedule_config c = {.type = HKI_SCHEDULE_WARMUP, .warmup_max_lr = 0.2, .warmup_num_steps = 10, .warmup_linear = 1};
+    hki_schedule_config c = {
+        .type = HKI_SCHEDULE_WARMUP, .warmup_max_lr = 0.2, .warmup_num_steps = 10, .warmup_linear = 1};
     CHECK_CLOSE(rate(&c, 6), 0.2 * 5 / 10, 1e-15);
 }
 

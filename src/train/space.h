@@ -1,5 +1,6 @@
-/* The flat parameter space: every trained tensor is a segment of one array of floats. Gradients, optimizer state, norms, checkpoints (and later
- * buckets and shards) are ranges of it. Batch-norm statistics have a space of their own. */
+/* The flat parameter space: every trained tensor is a segment of one array of floats. Gradients, optimizer state,
+ * norms, checkpoints (and later buckets and shards) are ranges of it. Batch-norm statistics have a space of their own.
+ */
 #ifndef HKI_TRAIN_SPACE_H
 #define HKI_TRAIN_SPACE_H
 

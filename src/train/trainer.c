@@ -1,4 +1,5 @@
-/* The trainer: leaves through the training graph, gradients into a fixed tree, then one update. After the first step nothing is allocated. */
+/* The trainer: leaves through the training graph, gradients into a fixed tree, then one update. After the first step
+ * nothing is allocated. */
 #include "train/trainer.h"
 
 #include <inttypes.h>
@@ -23,7 +24,8 @@ static hk_status allocate(hk_trainer *t)
 {
     const hk_graph *g = t->graph.graph, *inference = t->graph.inference;
     size_t inputs = (size_t)(g->input_count > inference->input_count ? g->input_count : inference->input_count) + 1;
-    size_t outputs = (size_t)(g->output_count > inference->output_count ? g->output_count : inference->output_count) + 1;
+    size_t outputs =
+        (size_t)(g->output_count > inference->output_count ? g->output_count : inference->output_count) + 1;
     t->tensors = hki_alloc_array(inputs, sizeof *t->tensors);
     t->inputs = hki_alloc_array(inputs, sizeof *t->inputs);
     t->types = hki_alloc_array(inputs, sizeof *t->types);

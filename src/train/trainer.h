@@ -44,9 +44,11 @@ hk_status hki_trainer_create(hk_trainer **out, const hk_graph *model, hki_config
                              const hk_session_options *options) HK_MUST_USE;
 /** Starts an optimizer step. */
 void hki_trainer_begin(hk_trainer *trainer);
-/** Adds one leaf with its share of the batch (samples of the leaf / samples of the batch). Afterwards trainer->prediction holds its predictions. */
+/** Adds one leaf with its share of the batch (samples of the leaf / samples of the batch). Afterwards
+ * trainer->prediction holds its predictions. */
 hk_status hki_trainer_leaf(hk_trainer *trainer, const hki_leaf *leaf, double share) HK_MUST_USE;
-/** Ends the step: checks that loss and gradients are finite (HK_NOT_FINITE names the step and tensor, nothing is changed), clips, updates. */
+/** Ends the step: checks that loss and gradients are finite (HK_NOT_FINITE names the step and tensor, nothing is
+ * changed), clips, updates. */
 hk_status hki_trainer_finish(hk_trainer *trainer) HK_MUST_USE;
 /** Runs the inference graph; trainer->prediction then holds the output that the loss reads. */
 hk_status hki_trainer_infer(hk_trainer *trainer, const hk_tensor *x) HK_MUST_USE;

@@ -1,5 +1,6 @@
-/* Making the training graph. Which initializers are trained: float32 tensors (not scalars) that stand where weights stand and match no `frozen` pattern; what only
- * prepares the input (names "preprocess.*") or configures an operator is left alone. */
+/* Making the training graph. Which initializers are trained: float32 tensors (not scalars) that stand where weights
+ * stand and match no `frozen` pattern; what only prepares the input (names "preprocess.*") or configures an operator is
+ * left alone. */
 #include "train/training_graph.h"
 
 #include <string.h>

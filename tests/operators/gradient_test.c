@@ -1,5 +1,6 @@
-/* Every operator with a gradient, over its own cases, in float64: the gradient of a random linear functional of the outputs against central finite
- * differences. Composite operators are checked through their bodies. `gradient_test OP` checks one operator. */
+/* Every operator with a gradient, over its own cases, in float64: the gradient of a random linear functional of the
+ * outputs against central finite differences. Composite operators are checked through their bodies. `gradient_test OP`
+ * checks one operator. */
 #include "case.h"
 #include "exec/context.h"
 #include "graph/autodiff.h"

@@ -1,4 +1,5 @@
-/* Every operator, over its own cases, in float32: outputs and gradients have the same bytes on every instruction set and for 1 and 3 threads. */
+/* Every operator, over its own cases, in float32: outputs and gradients have the same bytes on every instruction set
+ * and for 1 and 3 threads. */
 #include "case.h"
 #include "exec/context.h"
 #include "graph/autodiff.h"

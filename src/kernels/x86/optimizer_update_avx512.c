@@ -1,3 +1,3 @@
 /* The optimizer family for AVX-512. */
 #include "kernels/x86/lanes_avx512.h"
-#include "kernels/optimizer.inl"
+#include "kernels/optimizer_update.inl"

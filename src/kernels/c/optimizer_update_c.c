@@ -1,3 +1,3 @@
 /* The optimizer family in plain C. */
 #include "kernels/lanes_c.h"
-#include "kernels/optimizer.inl"
+#include "kernels/optimizer_update.inl"

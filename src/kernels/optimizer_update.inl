@@ -1,5 +1,5 @@
-/* The optimizer family over lanes; compiled once per ISA. Contract: kernels/optimizer.h. */
-#include "kernels/optimizer.h"
+/* The optimizer family over lanes; compiled once per ISA. Contract: kernels/optimizer_update.h. */
+#include "kernels/optimizer_update.h"
 
 #include <stddef.h>
 
@@ -51,7 +51,8 @@ static void HKK_NAME(hkk_adam_f32)(float *w, float *m, float *v, const float *gr
     const hkk_f32x16 scale = hkk_set1(p->scale), decay = hkk_set1(p->decoupled ? 0 : p->decay);
     const hkk_f32x16 lr_decay = hkk_set1(p->decoupled ? p->lr_decay : 0), step = hkk_set1(p->step);
     const hkk_f32x16 beta1 = hkk_set1(p->beta1), beta2 = hkk_set1(p->beta2), eps = hkk_set1(p->eps);
-    const hkk_f32x16 fresh1 = hkk_set1(p->one_minus_beta1), fresh2 = hkk_set1(p->one_minus_beta2), root = hkk_set1(p->root);
+    const hkk_f32x16 fresh1 = hkk_set1(p->one_minus_beta1), fresh2 = hkk_set1(p->one_minus_beta2),
+                     root = hkk_set1(p->root);
 #define ADAM(load, store, count)                                                                        \
     hkk_f32x16 x = load(w + i, count);                                                                  \
     hkk_f32x16 g = hkk_fma(decay, x, hkk_mul(scale, load(grad + i, count)));                            \
@@ -71,7 +72,8 @@ static void HKK_NAME(hkk_lamb_direction_f32)(float *u, const float *w, float *m,
 {
     const hkk_f32x16 scale = hkk_set1(p->scale), decay = hkk_set1(p->decay), step = hkk_set1(p->step);
     const hkk_f32x16 beta1 = hkk_set1(p->beta1), beta2 = hkk_set1(p->beta2), eps = hkk_set1(p->eps);
-    const hkk_f32x16 fresh1 = hkk_set1(p->one_minus_beta1), fresh2 = hkk_set1(p->one_minus_beta2), root = hkk_set1(p->root);
+    const hkk_f32x16 fresh1 = hkk_set1(p->one_minus_beta1), fresh2 = hkk_set1(p->one_minus_beta2),
+                     root = hkk_set1(p->root);
 #define LAMB(load, store, count)                                                             \
     hkk_f32x16 g = hkk_mul(scale, load(grad + i, count));                                    \
     hkk_f32x16 mean = hkk_fma(beta1, load(m + i, count), hkk_mul(fresh1, g));                \
@@ -86,7 +88,8 @@ static void HKK_NAME(hkk_lamb_direction_f32)(float *u, const float *w, float *m,
 
 static void HKK_NAME(hkk_adagrad_f32)(float *w, float *sum, const float *grad, int64_t n, const hkk_adagrad *p)
 {
-    const hkk_f32x16 scale = hkk_set1(p->scale), decay = hkk_set1(p->decay), lr = hkk_set1(p->lr), eps = hkk_set1(p->eps);
+    const hkk_f32x16 scale = hkk_set1(p->scale), decay = hkk_set1(p->decay), lr = hkk_set1(p->lr),
+                     eps = hkk_set1(p->eps);
 #define ADAGRAD(load, store, count)                                                      \
     hkk_f32x16 x = load(w + i, count);                                                   \
     hkk_f32x16 g = hkk_fma(decay, x, hkk_mul(scale, load(grad + i, count)));             \
