@@ -1,5 +1,6 @@
-/* Operators that should be bound by memory: batch normalization, pooling, softmax, layer normalization, reductions - as a share of the
- * bandwidth of a plain copy by the same threads in the same round. Bytes are those that must move: each input and output once per pass.
+/* Operators that should be bound by memory: batch normalization, pooling, softmax, layer normalization, reductions - as
+ * a share of the bandwidth of a plain copy by the same threads in the same round. Bytes are those that must move: each
+ * input and output once per pass.
  *
  *     bench_memory_bound [threads] */
 #include "bench.h"
@@ -40,7 +41,8 @@ static void add_input(bench_op *b, int rank, const int64_t *dims, bool channels_
     b->in[b->input_count++] = tensor(rank, dims, channels_last);
 }
 
-/* Makes the node, which infers the outputs, and the outputs themselves; output 0 of rank >= 3 has the layout of input 0. */
+/* Makes the node, which infers the outputs, and the outputs themselves; output 0 of rank >= 3 has the layout of input
+ * 0. */
 static void finish(bench_op *b, int attribute_count, const hk_attribute *attributes)
 {
     hk_value *inputs[6], *outputs[6];

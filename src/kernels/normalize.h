@@ -1,9 +1,9 @@
 /* Kernel family: mean and variance, normalization and its gradient, of float32.
  *
- * "Columns": a matrix [rows, channels] with one mean per column; rows are taken in order. "Row": n elements with one mean, summed as
- * kernels/reduce.h says for one accumulator. Variances are two-pass (first the mean, then squares about it), so that they are
- * accurate for data far from zero; blocks are merged by the formula of Chan, Golub and LeVeque (1979). m2 is the sum of squared
- * distances to the mean, the variance times n. */
+ * "Columns": a matrix [rows, channels] with one mean per column; rows are taken in order. "Row": n elements with one
+ * mean, summed as kernels/reduce.h says for one accumulator. Variances are two-pass (first the mean, then squares about
+ * it), so that they are accurate for data far from zero; blocks are merged by the formula of Chan, Golub and LeVeque
+ * (1979). m2 is the sum of squared distances to the mean, the variance times n. */
 #ifndef HKI_KERNELS_NORMALIZE_H
 #define HKI_KERNELS_NORMALIZE_H
 
@@ -30,19 +30,18 @@ typedef struct hkk_normalize_kernels {
     void (*grad_sums_row)(float *sum_dy, float *sum_dy_x, const float *dy, const float *x, int64_t n, float mean);
     void (*grad_row)(float *dx, const float *dy, const float *x, int64_t n, float mean, float a, float b, float d);
 
-    /** y = (x - mean) inv_std scale + bias for each of `rows` rows of n, with scale, bias (may be NULL) of n elements; inv_std = 1 /
-     * sqrt(variance + epsilon). Not centered: mean is 0 (root mean square). mean, inv_std: `rows` results. */
+    /** y = (x - mean) inv_std scale + bias for each of `rows` rows of n, with scale, bias (may be NULL) of n elements;
+     * inv_std = 1 / sqrt(variance + epsilon). Not centered: mean is 0 (root mean square). mean, inv_std: `rows`
+     * results. */
     void (*layer_norm_rows)(float *y, float *mean, float *inv_std, const float *x, const float *scale,
                             const float *bias, int64_t rows, int64_t n, float epsilon, int centered);
     /** mean and inv_std alone. */
     void (*layer_norm_moments)(float *mean, float *inv_std, const float *x, int64_t rows, int64_t n, float epsilon,
                                int centered);
-    /** dx of the same. */
-    void (*layer_norm_grad_rows)(float *dx, const float *dy, const float *x, const float *scale, const float *mean,
-                                 const float *inv_std, int64_t rows, int64_t n, int centered);
-    /** dscale[j] = sum over rows of dy (x - mean) inv_std, dbias[j] = sum over rows of dy; rows in order. */
-    void (*layer_norm_grad_sums)(float *dscale, float *dbias, const float *dy, const float *x, const float *mean,
-                                 const float *inv_std, int64_t rows, int64_t n);
+    /** The gradients: dx (may be NULL), and added to dscale and dbias, row by row, dy (x - mean) inv_std and dy. */
+    void (*layer_norm_grad_rows)(float *dx, float *dscale, float *dbias, const float *dy, const float *x,
+                                 const float *scale, const float *mean, const float *inv_std, int64_t rows, int64_t n,
+                                 int centered);
 } hkk_normalize_kernels;
 
 extern const hkk_normalize_kernels hkk_normalize__c, hkk_normalize__avx2, hkk_normalize__avx512;

@@ -26,7 +26,8 @@ HKK_INLINE hkk_f32x16 hkk_only(hkk_f32x16 a, int lanes)
     return lanes == 16 ? a : hkk_select(hkk_mask_first(lanes), a, hkk_zero());
 }
 
-/* ---- Columns: strips of four vectors stay in registers, and a strip of rows in the first-level cache for the second pass. ---- */
+/* ---- Columns: strips of four vectors stay in registers, and a strip of rows in the first-level cache for the second
+ * pass. ---- */
 
 /* Mean and m2 of `vectors` vectors of columns; the last has `lanes` lanes. */
 HKK_INLINE void hkk_moments_strip(float *mean, float *m2, const float *x, int64_t rows, int64_t channels, int vectors,
@@ -226,18 +227,23 @@ static void HKK_NAME(hkk_layer_norm_rows_f32)(float *y, float *mean, float *inv_
 }
 
 /* g = dy scale: dx = inv_std (g - mean(g) - (x - mean) inv_std^2 mean(g (x - mean))). */
-static void HKK_NAME(hkk_layer_norm_grad_rows_f32)(float *dx, const float *dy, const float *x, const float *scale,
-                                                   const float *mean, const float *inv_std, int64_t rows, int64_t n,
-                                                   int centered)
+static void HKK_NAME(hkk_layer_norm_grad_rows_f32)(float *dx, float *dscale, float *dbias, const float *dy,
+                                                   const float *x, const float *scale, const float *mean,
+                                                   const float *inv_std, int64_t rows, int64_t n, int centered)
 {
-    for (int64_t r = 0; r < rows; r++, x += n, dy += n, dx += n) {
+    for (int64_t r = 0; r < rows; r++, x += n, dy += n) {
         hkk_f32x16 m = hkk_set1(mean[r]), s = hkk_set1(inv_std[r]), sum = hkk_zero(), product = hkk_zero();
         for (int64_t i = 0; i < n; i += 16) {
             int lanes = hkk_lanes_left(n - i);
-            hkk_f32x16 g = hkk_mul(hkk_part(dy + i, lanes), hkk_part(scale + i, lanes));
+            hkk_f32x16 g = hkk_part(dy + i, lanes), distance = hkk_only(hkk_sub(hkk_part(x + i, lanes), m), lanes);
+            hkk_store_part(dscale + i, hkk_fma(g, hkk_mul(distance, s), hkk_part(dscale + i, lanes)), lanes);
+            hkk_store_part(dbias + i, hkk_add(g, hkk_part(dbias + i, lanes)), lanes);
+            g = hkk_mul(g, hkk_part(scale + i, lanes));
             sum = hkk_add(sum, g);
-            product = hkk_fma(g, hkk_only(hkk_sub(hkk_part(x + i, lanes), m), lanes), product);
+            product = hkk_fma(g, distance, product);
         }
+        if (!dx)
+            continue;
         float mean_g = centered ? hkk_sum16(sum) / (float)n : 0.0f, mean_product = hkk_sum16(product) / (float)n;
         hkk_f32x16 shift = hkk_set1(mean_g), slope = hkk_mul(hkk_mul(s, s), hkk_set1(mean_product));
         for (int64_t i = 0; i < n; i += 16) {
@@ -246,22 +252,7 @@ static void HKK_NAME(hkk_layer_norm_grad_rows_f32)(float *dx, const float *dy, c
             g = hkk_fnma(slope, hkk_sub(hkk_part(x + i, lanes), m), hkk_sub(g, shift));
             hkk_store_part(dx + i, hkk_mul(g, s), lanes);
         }
-    }
-}
-
-static void HKK_NAME(hkk_layer_norm_grad_sums_f32)(float *dscale, float *dbias, const float *dy, const float *x,
-                                                   const float *mean, const float *inv_std, int64_t rows, int64_t n)
-{
-    for (int64_t i = 0; i < n; i += 16) {
-        int lanes = hkk_lanes_left(n - i);
-        hkk_f32x16 a = hkk_zero(), b = hkk_zero();
-        for (int64_t r = 0; r < rows; r++) {
-            hkk_f32x16 g = hkk_part(dy + r * n + i, lanes), d = hkk_sub(hkk_part(x + r * n + i, lanes), hkk_set1(mean[r]));
-            a = hkk_fma(g, hkk_mul(d, hkk_set1(inv_std[r])), a);
-            b = hkk_add(b, g);
-        }
-        hkk_store_part(dscale + i, a, lanes);
-        hkk_store_part(dbias + i, b, lanes);
+        dx += n;
     }
 }
 
@@ -278,5 +269,4 @@ const hkk_normalize_kernels HKK_NAME(hkk_normalize) = {
     .layer_norm_rows = HKK_NAME(hkk_layer_norm_rows_f32),
     .layer_norm_moments = HKK_NAME(hkk_layer_norm_moments_f32),
     .layer_norm_grad_rows = HKK_NAME(hkk_layer_norm_grad_rows_f32),
-    .layer_norm_grad_sums = HKK_NAME(hkk_layer_norm_grad_sums_f32),
 };

@@ -1,4 +1,5 @@
-/* Normalization kernels: moments and gradients against double precision, also far from zero; the same bytes in every ISA. */
+/* Normalization kernels: moments and gradients against double precision, also far from zero; the same bytes in every
+ * ISA. */
 #include "harness/test.h"
 #include "harness/isas.h"
 
@@ -55,8 +56,9 @@ TEST(layer_norm)
         for (int i = 0; i < COUNT; i++) {
             int64_t n = widths[i], rows = 7;
             k->layer_norm_rows(y, mean, inv_std, x, scale, bias, rows, n, 0.01f, centered);
-            k->layer_norm_grad_rows(dx, dy, x, scale, mean, inv_std, rows, n, centered);
-            k->layer_norm_grad_sums(dscale, dbias, dy, x, mean, inv_std, rows, n);
+            memset(dscale, 0, sizeof dscale);
+            memset(dbias, 0, sizeof dbias);
+            k->layer_norm_grad_rows(dx, dscale, dbias, dy, x, scale, mean, inv_std, rows, n, centered);
             for (int64_t r = 0; r < rows; r++) {
                 double m, m2, sum = 0, product = 0;
                 moments_double(&m, &m2, x + r * n, n, 1);
@@ -108,10 +110,9 @@ static float *run_all(float *out, const hkk_normalize_kernels *k, const float *x
     k->layer_norm_rows(next, next + 7 * c, next + 7 * c + 7, x, v, v + c, 7, c, 1e-5f, 1);
     float *moments = next + 7 * c;
     next += 7 * c + 14;
-    k->layer_norm_grad_rows(next, dy, x, v, moments, moments + 7, 7, c, 1);
-    next += 7 * c;
-    k->layer_norm_grad_sums(next, next + c, dy, x, moments, moments + 7, 7, c);
-    return next + 2 * c;
+    memset(next, 0, 2 * (size_t)c * sizeof *next);
+    k->layer_norm_grad_rows(next + 2 * c, next, next + c, dy, x, v, moments, moments + 7, 7, c, 1);
+    return next + 9 * c;
 }
 
 TEST(bytes)

@@ -1,9 +1,9 @@
 /* Kernel family: reductions of float32 over rows or columns of a matrix.
  *
- * Rows: lane i of accumulator a (of four) takes the elements 64 k + 16 a + i in order of k; vectors left over go to accumulator 0,
- * missing lanes count as the neutral element; then (0 + 1) + (2 + 3) and the tree of hkk_sum16.
- * Columns: each column is reduced in order of rows, from the neutral element on.
- * A NaN in the input makes the result NaN. No rows or columns at all give the neutral element (-Inf for max and logsumexp). */
+ * Rows: lane i of accumulator a (of four) takes the elements 64 k + 16 a + i in order of k; vectors left over go to
+ * accumulator 0, missing lanes count as the neutral element; then (0 + 1) + (2 + 3) and the tree of hkk_sum16. Columns:
+ * each column is reduced in order of rows, from the neutral element on. A NaN in the input makes the result NaN. No
+ * rows or columns at all give the neutral element (-Inf for max and logsumexp). */
 #ifndef HKI_KERNELS_REDUCE_H
 #define HKI_KERNELS_REDUCE_H
 

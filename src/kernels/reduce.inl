@@ -48,51 +48,52 @@ HKK_INLINE float hkk_product16(hkk_f32x16 a)
     return v[0];
 }
 
-#define HKK_REDUCE(name, neutral, step, combine, final)                                                               \
-    HKK_INLINE float HKK_NAME(hkk_##name##_row)(const float *x, int64_t n)                                            \
-    {                                                                                                                 \
-        hkk_accumulator a[4];                                                                                         \
-        for (int j = 0; j < 4; j++)                                                                                   \
-            a[j] = hkk_accumulator_start(neutral);                                                                    \
-        int64_t i = 0;                                                                                                \
-        for (; i + 64 <= n; i += 64)                                                                                  \
-            for (int j = 0; j < 4; j++)                                                                               \
-                a[j] = step(a[j], hkk_load(x + i + 16 * j));                                                          \
-        for (; i + 16 <= n; i += 16)                                                                                  \
-            a[0] = step(a[0], hkk_load(x + i));                                                                       \
-        if (i < n) {                                                                                                  \
-            int rest = (int)(n - i);                                                                                  \
-            a[0] = step(a[0], hkk_select(hkk_mask_first(rest), hkk_load_n(x + i, rest), neutral));                    \
-        }                                                                                                             \
-        hkk_mask16 nan = hkk_mask_or(hkk_mask_or(a[0].nan, a[1].nan), hkk_mask_or(a[2].nan, a[3].nan));               \
-        hkk_f32x16 all = combine(combine(a[0].value, a[1].value), combine(a[2].value, a[3].value));                   \
-        return hkk_mask_any(nan) ? NAN : final(all);                                                                  \
-    }                                                                                                                 \
-    static void HKK_NAME(hkk_##name##_rows_f32)(float *y, const float *x, int64_t rows, int64_t n)                    \
-    {                                                                                                                 \
-        for (int64_t r = 0; r < rows; r++)                                                                            \
-            y[r] = HKK_NAME(hkk_##name##_row)(x + r * n, n);                                                          \
-    }                                                                                                                 \
-    static void HKK_NAME(hkk_##name##_columns_f32)(float *y, const float *x, int64_t n, int64_t stride, int64_t columns) \
-    {                                                                                                                 \
-        int64_t j = 0;                                                                                                \
-        for (; j + 64 <= columns; j += 64) {                                                                          \
-            hkk_accumulator a[4];                                                                                     \
-            for (int v = 0; v < 4; v++)                                                                               \
-                a[v] = hkk_accumulator_start(neutral);                                                                \
-            for (int64_t i = 0; i < n; i++)                                                                           \
-                for (int v = 0; v < 4; v++)                                                                           \
-                    a[v] = step(a[v], hkk_load(x + i * stride + j + 16 * v));                                         \
-            for (int v = 0; v < 4; v++)                                                                               \
-                hkk_store(y + j + 16 * v, hkk_accumulated(a[v]));                                                     \
-        }                                                                                                             \
-        for (; j < columns; j += 16) {                                                                                \
-            int lanes = columns - j < 16 ? (int)(columns - j) : 16;                                                   \
-            hkk_accumulator a = hkk_accumulator_start(neutral);                                                       \
-            for (int64_t i = 0; i < n; i++)                                                                           \
-                a = step(a, hkk_load_n(x + i * stride + j, lanes));                                                   \
-            hkk_store_n(y + j, hkk_accumulated(a), lanes);                                                            \
-        }                                                                                                             \
+#define HKK_REDUCE(name, neutral, step, combine, final)                                                                \
+    HKK_INLINE float HKK_NAME(hkk_##name##_row)(const float *x, int64_t n)                                             \
+    {                                                                                                                  \
+        hkk_accumulator a[4];                                                                                          \
+        for (int j = 0; j < 4; j++)                                                                                    \
+            a[j] = hkk_accumulator_start(neutral);                                                                     \
+        int64_t i = 0;                                                                                                 \
+        for (; i + 64 <= n; i += 64)                                                                                   \
+            for (int j = 0; j < 4; j++)                                                                                \
+                a[j] = step(a[j], hkk_load(x + i + 16 * j));                                                           \
+        for (; i + 16 <= n; i += 16)                                                                                   \
+            a[0] = step(a[0], hkk_load(x + i));                                                                        \
+        if (i < n) {                                                                                                   \
+            int rest = (int)(n - i);                                                                                   \
+            a[0] = step(a[0], hkk_select(hkk_mask_first(rest), hkk_load_n(x + i, rest), neutral));                     \
+        }                                                                                                              \
+        hkk_mask16 nan = hkk_mask_or(hkk_mask_or(a[0].nan, a[1].nan), hkk_mask_or(a[2].nan, a[3].nan));                \
+        hkk_f32x16 all = combine(combine(a[0].value, a[1].value), combine(a[2].value, a[3].value));                    \
+        return hkk_mask_any(nan) ? NAN : final(all);                                                                   \
+    }                                                                                                                  \
+    static void HKK_NAME(hkk_##name##_rows_f32)(float *y, const float *x, int64_t rows, int64_t n)                     \
+    {                                                                                                                  \
+        for (int64_t r = 0; r < rows; r++)                                                                             \
+            y[r] = HKK_NAME(hkk_##name##_row)(x + r * n, n);                                                           \
+    }                                                                                                                  \
+    static void HKK_NAME(hkk_##name##_columns_f32)(float *y, const float *x, int64_t n, int64_t stride,                \
+                                                   int64_t columns)                                                    \
+    {                                                                                                                  \
+        int64_t j = 0;                                                                                                 \
+        for (; j + 64 <= columns; j += 64) {                                                                           \
+            hkk_accumulator a[4];                                                                                      \
+            for (int v = 0; v < 4; v++)                                                                                \
+                a[v] = hkk_accumulator_start(neutral);                                                                 \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                for (int v = 0; v < 4; v++)                                                                            \
+                    a[v] = step(a[v], hkk_load(x + i * stride + j + 16 * v));                                          \
+            for (int v = 0; v < 4; v++)                                                                                \
+                hkk_store(y + j + 16 * v, hkk_accumulated(a[v]));                                                      \
+        }                                                                                                              \
+        for (; j < columns; j += 16) {                                                                                 \
+            int lanes = columns - j < 16 ? (int)(columns - j) : 16;                                                    \
+            hkk_accumulator a = hkk_accumulator_start(neutral);                                                        \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                a = step(a, hkk_load_n(x + i * stride + j, lanes));                                                    \
+            hkk_store_n(y + j, hkk_accumulated(a), lanes);                                                             \
+        }                                                                                                              \
     }
 
 HKK_REDUCE(sum, hkk_zero(), hkk_step_sum, hkk_add, hkk_sum16)

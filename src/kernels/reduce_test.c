@@ -1,4 +1,5 @@
-/* Reduce and softmax kernels: values against plain loops in double precision, the same bytes in every ISA, nothing written past the end. */
+/* Reduce and softmax kernels: values against plain loops in double precision, the same bytes in every ISA, nothing
+ * written past the end. */
 #include "harness/test.h"
 #include "harness/isas.h"
 
@@ -10,7 +11,10 @@ static const int64_t sizes[] = {0, 1, 2, 15, 16, 17, 31, 63, 64, 65, 100, 127, 1
 /* A NaN comes through, as in the kernels. */
 static double reduce_double(hkk_reduction op, const float *x, int64_t n, int64_t stride)
 {
-    double a = op == HKK_PRODUCT ? 1 : op == HKK_MAX || op == HKK_LOG_SUM_EXP ? -INFINITY : op == HKK_MIN ? INFINITY : 0;
+    double a = op == HKK_PRODUCT                        ? 1
+               : op == HKK_MAX || op == HKK_LOG_SUM_EXP ? -INFINITY
+               : op == HKK_MIN                          ? INFINITY
+                                                        : 0;
     for (int64_t i = 0; i < n; i++) {
         double v = x[i * stride];
         switch (op) {

@@ -1,6 +1,7 @@
 /* Kernel family: softmax, log-softmax and cross-entropy of float32, by rows (the axis is contiguous) or by columns.
  *
- * A row is summed as kernels/reduce.h says for one accumulator: lane i takes the elements i, i + 16 ...; a column in order. */
+ * A row is summed as kernels/reduce.h says for one accumulator: lane i takes the elements i, i + 16 ...; a column in
+ * order. */
 #ifndef HKI_KERNELS_SOFTMAX_H
 #define HKI_KERNELS_SOFTMAX_H
 

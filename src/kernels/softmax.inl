@@ -61,10 +61,10 @@ static void HKK_NAME(hkk_softmax_rows_f32)(float *y, const float *x, int64_t row
             hkk_store_part(y + i, e, lanes);
             sum = hkk_add(sum, lanes == 16 ? e : hkk_select(hkk_mask_first(lanes), e, hkk_zero()));
         }
-        hkk_f32x16 total = hkk_set1(hkk_sum16(sum));
+        hkk_f32x16 share = hkk_div(hkk_set1(1.0f), hkk_set1(hkk_sum16(sum)));
         for (int64_t i = 0; i < n; i += 16) {
             int lanes = hkk_lanes_left(n - i);
-            hkk_store_part(y + i, hkk_div(hkk_load_or(y + i, lanes, hkk_zero()), total), lanes);
+            hkk_store_part(y + i, hkk_mul(hkk_load_or(y + i, lanes, hkk_zero()), share), lanes);
         }
     }
 }
@@ -134,9 +134,10 @@ static void HKK_NAME(hkk_softmax_columns_f32)(float *y, const float *x, int64_t 
             hkk_store_part(y + i * stride + j, e, lanes);
             sum = hkk_add(sum, e);
         }
+        hkk_f32x16 share = hkk_div(hkk_set1(1.0f), sum);
         for (int64_t i = 0; i < n; i++) {
             float *at = y + i * stride + j;
-            hkk_store_part(at, hkk_div(hkk_load_or(at, lanes, hkk_zero()), sum), lanes);
+            hkk_store_part(at, hkk_mul(hkk_load_or(at, lanes, hkk_zero()), share), lanes);
         }
     }
 }
@@ -163,7 +164,8 @@ static void HKK_NAME(hkk_softmax_grad_columns_f32)(float *dx, const float *dy, c
         int lanes = hkk_lanes_left(columns - j);
         hkk_f32x16 sum = hkk_zero(), zero = hkk_zero();
         for (int64_t i = 0; i < n; i++)
-            sum = hkk_fma(hkk_load_or(dy + i * stride + j, lanes, zero), hkk_load_or(y + i * stride + j, lanes, zero), sum);
+            sum = hkk_fma(hkk_load_or(dy + i * stride + j, lanes, zero), hkk_load_or(y + i * stride + j, lanes, zero),
+                          sum);
         for (int64_t i = 0; i < n; i++) {
             hkk_f32x16 d = hkk_sub(hkk_load_or(dy + i * stride + j, lanes, zero), sum);
             hkk_store_part(dx + i * stride + j, hkk_mul(hkk_load_or(y + i * stride + j, lanes, zero), d), lanes);

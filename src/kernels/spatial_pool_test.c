@@ -12,7 +12,7 @@ static hkk_pool_taps window(int64_t *taps, int64_t channels)
 {
     for (int64_t k = 0; k < 6; k++)
         taps[k] = (k / 3 * 7 + k % 3) * channels;
-    return (hkk_pool_taps){taps, 6, 3, 2 * channels, channels, channels, 6};
+    return (hkk_pool_taps){taps, 6, 3, 2 * channels, channels, channels, 6, 0};
 }
 
 TEST(values)
@@ -59,8 +59,10 @@ TEST(values)
 static void run_all(float *out, const hkk_spatial_pool_kernels *k, const float *x, const float *dy, int64_t channels)
 {
     int64_t taps[6];
-    hkk_pool_taps t = window(taps, channels), none = t;
+    hkk_pool_taps t = window(taps, channels), none = t, square = t;
     none.tap_count = 0;
+    square.tap_count = 4;
+    square.disjoint = 1;
     memset(out, 0, 5 * N * sizeof *out);
     k->max(out, x, &t);
     k->sum(out + N, x, &t);
@@ -69,6 +71,8 @@ static void run_all(float *out, const hkk_spatial_pool_kernels *k, const float *
     k->max(out + 4 * N, x, &none);
     k->sum(out + 4 * N + 1000, x, &none);
     k->max_grad(out + 4 * N + 2000, dy, x, &none);
+    k->max_grad(out + 4 * N + 2000, dy, x, &square);
+    k->max(out + 4 * N + 5000, x, &square);
 }
 
 TEST(bytes)

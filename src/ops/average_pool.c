@@ -1,7 +1,9 @@
-/* AveragePool, GlobalAveragePool, their gradients, and what is built of them: LpPool (through halka.SumPool), GlobalLpPool and LRN. */
+/* AveragePool, GlobalAveragePool, their gradients, and what is built of them: LpPool (through halka.SumPool),
+ * GlobalLpPool and LRN. */
 #include <math.h>
 #include <string.h>
 
+#include "ops/class_labels.h"
 #include "ops/movement.h"
 #include "ops/pool_visitors.h"
 #include "ops/reduction.h"
@@ -235,15 +237,18 @@ static void spread_sample(void *context, int64_t sample, int worker)
 {
     (void)worker;
     const spread *s = context;
-    int64_t channels = s->dx->dims[1], pixels = s->pixels;
+    int64_t channels = s->dx->dims[1], pixels = s->pixels, first = sample * channels * pixels;
     bool plain = s->dx->layout == HKI_PLAIN;
-    for (int64_t i = 0; i < channels * pixels; i++) {
-        int64_t c = plain ? i / pixels : i % channels, at = sample * channels * pixels + i;
-        if (s->dx->dtype == HK_FLOAT)
-            ((float *)s->dx->data)[at] = ((const float *)s->dy->data)[sample * channels + c] / (float)pixels;
-        else
-            ((double *)s->dx->data)[at] = ((const double *)s->dy->data)[sample * channels + c] / (double)pixels;
+    size_t size = hk_dtype_size(s->dx->dtype);
+    for (int64_t c = 0; c < channels && pixels; c++) {
+        int64_t at = first + (plain ? c * pixels : c);
+        hki_real_set(s->dx, at, hki_real_at(s->dy, sample * channels + c) / (double)pixels);
+        for (int64_t i = 1; i < pixels && plain; i++)
+            memcpy((char *)s->dx->data + (size_t)(at + i) * size, (char *)s->dx->data + (size_t)at * size, size);
     }
+    char *row = (char *)s->dx->data + (size_t)first * size;
+    for (int64_t i = 1; i < pixels && !plain; i++)
+        memcpy(row + (size_t)(i * channels) * size, row, (size_t)channels * size);
 }
 
 static hk_status global_grad_any(hki_run *r)

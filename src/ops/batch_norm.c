@@ -1,5 +1,6 @@
-/* See batch_norm.h. Work is cut in segments by the shape alone; moments of segments are merged in a binary tree, sums by the reduction engine.
- * float64 takes plain loops, one channel after the other. Per-channel numbers are handed about as doubles that hold floats for float32. */
+/* See batch_norm.h. Work is cut in segments by the shape alone; moments of segments are merged in a binary tree, sums
+ * by the reduction engine. float64 takes plain loops, one channel after the other. Per-channel numbers are handed about
+ * as doubles that hold floats for float32. */
 #include "ops/batch_norm.h"
 
 #include "ops/movement.h"

@@ -1,10 +1,12 @@
-/* Batch normalization while it runs: moments, running statistics, application and gradient, for channels-last and plain layout. */
+/* Batch normalization while it runs: moments, running statistics, application and gradient, for channels-last and plain
+ * layout. */
 #ifndef HKI_OPS_BATCH_NORM_H
 #define HKI_OPS_BATCH_NORM_H
 
 #include "graph/op.h"
 
-/** The tensor as a matrix: channels-last rows x channels; plain samples x channels x pixels, which for one pixel is the former too. */
+/** The tensor as a matrix: channels-last rows x channels; plain samples x channels x pixels, which for one pixel is the
+ * former too. */
 typedef struct hki_batch_shape {
     int64_t channels;
     int64_t count;    /* elements per channel */

@@ -1,5 +1,5 @@
-/* BatchNormalization: inference and training. For differentiation it becomes halka.BatchNormSaved, which also hands out the mean and inverse
- * deviation it used; halka.BatchNormGrad takes those. */
+/* BatchNormalization: inference and training. For differentiation it becomes halka.BatchNormSaved, which also hands out
+ * the mean and inverse deviation it used; halka.BatchNormGrad takes those. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -139,7 +139,8 @@ static hk_value *running_grad(hki_grad *g, hk_value *dx, double rest)
     hk_graph *graph = g->graph;
     hk_value *x = g->x[0];
     hk_value *count = hki_binary(graph, "Div", hki_unary(graph, "Size", x), hki_unary(graph, "Size", g->x[1]));
-    hk_value *share = hki_binary(graph, "Div", hki_scalar_like(graph, x, rest), hki_binary(graph, "CastLike", count, x));
+    hk_value *share =
+        hki_binary(graph, "Div", hki_scalar_like(graph, x, rest), hki_binary(graph, "CastLike", count, x));
     if (g->dy[1]) {
         hk_value *part = hki_binary(graph, "Mul", hki_binary(graph, "CastLike", g->dy[1], x), share);
         dx = hki_binary(graph, "Add", dx, along_channels(graph, part, x));
@@ -170,7 +171,8 @@ static hk_status saved_grad(hki_grad *g)
     if (!training) {
         hk_value *slope = hki_binary(graph, "Mul", g->x[1], hki_binary(graph, "CastLike", g->y[4], g->x[1]));
         hk_value *square = hki_binary(graph, "Mul", slope, hki_binary(graph, "CastLike", g->y[4], g->x[1]));
-        g->dx[3] = hki_binary(graph, "CastLike", hki_unary(graph, "Neg", hki_binary(graph, "Mul", parts[2], slope)), g->x[3]);
+        g->dx[3] =
+            hki_binary(graph, "CastLike", hki_unary(graph, "Neg", hki_binary(graph, "Mul", parts[2], slope)), g->x[3]);
         hk_value *half = hki_binary(graph, "Mul", square, hki_scalar_like(graph, g->x[1], -0.5));
         g->dx[4] = hki_binary(graph, "CastLike", hki_binary(graph, "Mul", parts[1], half), g->x[4]);
         return NULL;
@@ -192,8 +194,8 @@ static hk_status grad_infer(hki_infer *c)
     return NULL;
 }
 
-/* With n elements per channel and a = scale inv_std: dx = a (dy - sum(dy) / n - (x - mean) inv_std^2 sum(dy (x - mean)) / n); in inference mode the
- * moments do not depend on x, and dx = a dy. */
+/* With n elements per channel and a = scale inv_std: dx = a (dy - sum(dy) / n - (x - mean) inv_std^2 sum(dy (x - mean))
+ * / n); in inference mode the moments do not depend on x, and dx = a dy. */
 static hk_status grad_any(hki_run *r)
 {
     const hk_tensor *dy = r->in[0], *x = r->in[1];
@@ -247,7 +249,8 @@ static int given_outputs(const hki_draft *draft)
     return count;
 }
 
-/* Statistics per activation (spatial = 0, before opset 9), in inference: plain arithmetic that broadcasts over the batch. */
+/* Statistics per activation (spatial = 0, before opset 9), in inference: plain arithmetic that broadcasts over the
+ * batch. */
 static hk_status per_activation(hki_draft *draft)
 {
     hk_graph *g = draft->graph;
@@ -276,7 +279,8 @@ static hk_status drop_spatial(hki_draft *draft)
     return NULL;
 }
 
-/* Opsets 1 and 6 had is_test, which files set as they pleased; what counts is whether running statistics are asked for. */
+/* Opsets 1 and 6 had is_test, which files set as they pleased; what counts is whether running statistics are asked for.
+ */
 static hk_status drop_is_test(hki_draft *draft)
 {
     const hk_attribute *is_test = hki_draft_attribute(draft, "is_test");
@@ -287,7 +291,8 @@ static hk_status drop_is_test(hki_draft *draft)
     return NULL;
 }
 
-/* Before opset 14, asking for more than one output was what made a node train; saved statistics are no longer outputs. */
+/* Before opset 14, asking for more than one output was what made a node train; saved statistics are no longer outputs.
+ */
 static hk_status outputs_to_mode(hki_draft *draft)
 {
     hk_attribute mode = HK_INT("training_mode", 1);

@@ -18,7 +18,8 @@ typedef struct hki_labels {
 
 /** Reads ONNX's attribute `reduction`: none, sum, mean. */
 hk_status hki_loss_reduction_parse(hki_loss_reduction *out, const char *text) HK_MUST_USE;
-/** Reads the attributes `reduction` and `ignore_index`, and checks every label. HK_INVALID_DATA names the first bad one. */
+/** Reads the attributes `reduction` and `ignore_index`, and checks every label. HK_INVALID_DATA names the first bad
+ * one. */
 hk_status hki_labels_read(hki_labels *out, const hk_node *node, const hk_tensor *labels, const hk_tensor *weights,
                           int64_t classes) HK_MUST_USE;
 /** Returns label i, or -1 if it is ignored. */
@@ -31,7 +32,8 @@ double hki_labels_divisor(const hki_labels *l);
 double hki_real_at(const hk_tensor *t, int64_t i);
 void hki_real_set(hk_tensor *t, int64_t i, double value);
 
-/** Infers the loss: a scalar, or labels' shape for reduction none; checks scores (N, C, d...), labels (N, d...) and weights (C) against each other. */
+/** Infers the loss: a scalar, or labels' shape for reduction none; checks scores (N, C, d...), labels (N, d...) and
+ * weights (C) against each other. */
 hk_status hki_infer_loss(hki_infer *c, hki_type *loss, const hki_type *scores, const hki_type *labels,
                          const hki_type *weights) HK_MUST_USE;
 

@@ -1,5 +1,5 @@
-/* halka.CrossEntropy: softmax cross-entropy of logits (N, C) with class weights, ignored labels and label smoothing in one pass, as PyTorch
- * defines it; the gradient recomputes the softmax, so that nothing but the logits is kept. */
+/* halka.CrossEntropy: softmax cross-entropy of logits (N, C) with class weights, ignored labels and label smoothing in
+ * one pass, as PyTorch defines it; the gradient recomputes the softmax, so that nothing but the logits is kept. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* GroupNormalization and InstanceNormalization (one channel per group), in plain layout: the elements of a group of a sample are contiguous. */
+/* GroupNormalization and InstanceNormalization (one channel per group), in plain layout: the elements of a group of a
+ * sample are contiguous. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -293,8 +294,8 @@ static const hki_case instance_cases[] = {
 };
 static const hki_case group_cases[] = {
     {"f[2,4,3] f[4] f[4]", "num_groups=2"}, {"f[2,6,2,5] f[6] f[6]", "num_groups=3 epsilon=0.01"},
-    {"f[1,3,4] f[3] f[3]", "num_groups=1"}, {"f[2,4] f[4] f[4]", "num_groups=2"}, {"f[0,2,3] f[2] f[2]", "num_groups=2"},
-    {NULL, NULL},
+    {"f[1,3,4] f[3] f[3]", "num_groups=1"}, {"f[2,4] f[4] f[4]", "num_groups=2"},
+    {"f[0,2,3] f[2] f[2]", "num_groups=2"}, {NULL, NULL},
 };
 
 #define GROUP_INPUTS {"X", "T", HKI_FLOATS, 0}, {"scale", "T", HKI_FLOATS, 0}, {"bias", "T", HKI_FLOATS, 0}

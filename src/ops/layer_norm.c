@@ -1,5 +1,5 @@
-/* LayerNormalization and RMSNormalization: rows of the dims from `axis` on; and their gradient, which computes the moments again (a row is read
- * anyhow). */
+/* LayerNormalization and RMSNormalization: rows of the dims from `axis` on; and their gradient, which computes the
+ * moments again (a row is read anyhow). */
 #include <math.h>
 #include <string.h>
 
@@ -150,10 +150,9 @@ static void grad_block(void *context, int64_t block, int worker)
     const float *x = (const float *)w->x->data + first * w->n, *dy = (const float *)w->dy->data + first * w->n;
     float *mean = w->mean + first, *inv_std = w->inv_std + first, *sums = w->partial + block * 2 * w->n;
     k->layer_norm_moments(mean, inv_std, x, rows, w->n, (float)w->epsilon, w->centered);
-    if (w->y)
-        k->layer_norm_grad_rows((float *)w->y->data + first * w->n, dy, x, w->scale->data, mean, inv_std, rows, w->n,
-                                w->centered);
-    k->layer_norm_grad_sums(sums, sums + w->n, dy, x, mean, inv_std, rows, w->n);
+    memset(sums, 0, (size_t)(2 * w->n) * sizeof *sums);
+    k->layer_norm_grad_rows(w->y ? (float *)w->y->data + first * w->n : NULL, sums, sums + w->n, dy, x, w->scale->data,
+                            mean, inv_std, rows, w->n, w->centered);
 }
 
 static int64_t segments(int64_t rows)

@@ -132,7 +132,8 @@ const hki_op hki_op_global_lp_pool = {
     .cases = global_lp_cases,
 };
 
-/* ---- LRN: the sum of squares over neighbouring channels is an average pooling over a dim made of the channels. ---- */
+/* ---- LRN: the sum of squares over neighbouring channels is an average pooling over a dim made of the channels. ----
+ */
 
 static hk_status lrn_infer(hki_infer *c)
 {

@@ -1,4 +1,5 @@
-/* MaxPool with its Indices output, GlobalMaxPool, and their gradient, which finds the first maximum of each window again from x. */
+/* MaxPool with its Indices output, GlobalMaxPool, and their gradient, which finds the first maximum of each window
+ * again from x. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* NegativeLogLikelihoodLoss, its gradient, and SoftmaxCrossEntropyLoss, which is built of it and LogSoftmax (or, for a plain matrix of
- * scores, of the fused halka.CrossEntropy). */
+/* NegativeLogLikelihoodLoss, its gradient, and SoftmaxCrossEntropyLoss, which is built of it and LogSoftmax (or, for a
+ * plain matrix of scores, of the fused halka.CrossEntropy). */
 #include <string.h>
 
 #include "ops/class_labels.h"

@@ -1,5 +1,5 @@
-/* Visitors of a pool walk in plain C, for one type and any layout: T, NAME and LOWEST are defined by the includer. The same order of
- * operations as in kernels/pool.inl. */
+/* Visitors of a pool walk in plain C, for one type and any layout: T, NAME and LOWEST are defined by the includer. The
+ * same order of operations as in kernels/pool.inl. */
 
 static T NAME(best)(int64_t *at, const T *x, const hkk_pool_taps *t)
 {

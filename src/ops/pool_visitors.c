@@ -54,6 +54,7 @@ hk_status hki_pool_run_kind(hki_pool_kind kind, const hki_pooling *pooling, cons
         .visit = hki_pool_visitor_find(kind, x->dtype, x->layout),
         .run = r,
         .scatters = kind == HKI_POOL_MAX_GRAD || kind == HKI_POOL_SUM_GRAD,
+        .sets = kind == HKI_POOL_MAX_GRAD && x->dtype == HK_FLOAT && x->layout == HKI_CHANNELS_LAST,
         .extra = forward_x ? forward_x->data : NULL,
     };
     if (forward_x && forward_x->layout != x->layout)

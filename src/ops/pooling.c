@@ -68,10 +68,12 @@ static hk_status pool_dim(hki_pooling *p, int d, auto_pad pad, bool ceil)
     }
     int64_t room = in + p->begin[d] + p->end[d] - window;
     if (in > 0 && room < 0)
-        return HK_ERR(HK_INVALID_SHAPE, "the window of %" PRId64 " does not fit into dim %d of %" PRId64 " with its pads",
-                      window, d + 2, in);
+        return HK_ERR(HK_INVALID_SHAPE,
+                      "the window of %" PRId64 " does not fit into dim %d of %" PRId64 " with its pads", window, d + 2,
+                      in);
     int64_t out = room < 0 ? 0 : (ceil ? (room + s - 1) / s : room / s) + 1;
-    if (ceil && out > 1 && (out - 1) * s >= in + p->begin[d]) /* the last window would see nothing but the end padding */
+    if (ceil && out > 1 &&
+        (out - 1) * s >= in + p->begin[d]) /* the last window would see nothing but the end padding */
         out--;
     p->out[d] = in == 0 ? 0 : out;
     return NULL;
@@ -197,6 +199,7 @@ static void walk_row(const hki_pool_walk *walk, int64_t sample, int64_t row, int
         t.x_step = s * walk->pixel_stride;
         t.y_step = walk->pixel_stride;
         t.divisor = divisor_of(p, w);
+        t.disjoint = walk->sets && walk->disjoint;
         int64_t pixel = row * p->out[last] + o;
         walk->visit(walk, &t, sample * x_sample + channel * walk->x_channel_stride,
                     sample * y_sample + channel * walk->y_channel_stride + pixel * walk->pixel_stride);
@@ -227,7 +230,8 @@ static void walk_block(void *context, int64_t block, int worker)
     if (walk->scatters) {
         channel = part * walk->group;
         channels = all - channel < walk->group ? all - channel : walk->group;
-        zero_group(walk, sample, channel, channels);
+        if (!walk->sets || !walk->disjoint || !walk->covers)
+            zero_group(walk, sample, channel, channels);
     } else {
         first = part * walk->rows_per_block;
         end = first + walk->rows_per_block < end ? first + walk->rows_per_block : end;
@@ -244,6 +248,19 @@ static int64_t max_taps(const hki_pooling *p)
     return count;
 }
 
+/* Whether windows are apart from each other, and whether together they cover all of x. */
+static void see_overlap(hki_pool_walk *walk)
+{
+    const hki_pooling *p = walk->pooling;
+    walk->disjoint = walk->covers = true;
+    for (int d = 0; d < p->rank; d++) {
+        int64_t reach = (p->kernel[d] - 1) * p->dilation[d] + 1, s = p->stride[d];
+        int64_t end = (p->out[d] - 1) * s - p->begin[d] + reach; /* of the last window */
+        walk->disjoint &= s >= reach || p->out[d] == 1;
+        walk->covers &= p->dilation[d] == 1 && s <= reach && end >= p->in[d];
+    }
+}
+
 hk_status hki_pool_walk_run(hki_pool_walk *walk)
 {
     const hki_pooling *p = walk->pooling;
@@ -258,6 +275,7 @@ hk_status hki_pool_walk_run(hki_pool_walk *walk)
     walk->pixel_stride = x->layout == HKI_PLAIN ? 1 : x->dims[1];
     walk->rows = hki_shape_count(p->out, 0, p->rank - 1);
     walk->group = x->dims[1] < 64 ? x->dims[1] : 64;
+    see_overlap(walk);
     if (!x->dims[0] || !x->dims[1] || (!walk->scatters && !walk->rows))
         return NULL;
     int64_t row_bytes = x->dims[1] * p->out[p->rank - 1] * 4 * (int64_t)hk_dtype_size(x->dtype);

@@ -1,5 +1,5 @@
-/* ReduceSum, -Mean, -Max, -Min, -Prod, -L1, -L2, -LogSum, -LogSumExp, -SumSquare: one kernel reduction and a last step each.
- * The engine and the order of sums: ops/reduction.h. */
+/* ReduceSum, -Mean, -Max, -Min, -Prod, -L1, -L2, -LogSum, -LogSumExp, -SumSquare: one kernel reduction and a last step
+ * each. The engine and the order of sums: ops/reduction.h. */
 #include <math.h>
 
 #include "ops/reduction.h"
@@ -126,8 +126,8 @@ static hk_status reduce(hki_run *r, hkk_reduction op, finish last)
     return NULL;
 }
 
-/* An upper bound for every choice of axes, since their values may not be looked at here: each stage leaves at most half of the elements, or,
- * where an axis is empty, of what there would be without it. */
+/* An upper bound for every choice of axes, since their values may not be looked at here: each stage leaves at most half
+ * of the elements, or, where an axis is empty, of what there would be without it. */
 static size_t reduce_scratch(const hki_run *r)
 {
     const hk_tensor *x = r->in[0];
@@ -258,7 +258,8 @@ typedef struct product_line {
     int zeros;
 } product_line;
 
-/* dx, x of [outer, n, inner] after moving the reduced axes is not at hand: walk all elements with the index of their result. */
+/* dx, x of [outer, n, inner] after moving the reduced axes is not at hand: walk all elements with the index of their
+ * result. */
 static int64_t result_index(const hk_tensor *x, const bool *reduced, int64_t element)
 {
     int64_t index = 0, stride = 1;
@@ -393,7 +394,8 @@ static const hki_case product_cases[] = {COMMON_CASES, EMPTY_CASES, {"f[2,3]=(1,
         .cases = op_cases,                                                                                       \
     };
 
-REDUCE_OP(reduce_sum, "ReduceSum", "sum over axes", REDUCE_TYPES, HKK_SUM, FINISH_NONE, SUM_VERSIONS, sum_grad, sum_cases)
+REDUCE_OP(reduce_sum, "ReduceSum", "sum over axes", REDUCE_TYPES, HKK_SUM, FINISH_NONE, SUM_VERSIONS, sum_grad,
+          sum_cases)
 REDUCE_OP(reduce_mean, "ReduceMean", "mean over axes", REDUCE_TYPES, HKK_SUM, FINISH_MEAN, REDUCE_VERSIONS, mean_grad,
           mean_cases)
 REDUCE_OP(reduce_max, "ReduceMax", "maximum over axes", REDUCE_TYPES | HKI_BOOLS, HKK_MAX, FINISH_NONE,
@@ -406,8 +408,8 @@ REDUCE_OP(reduce_l1, "ReduceL1", "sum of |x| over axes", REDUCE_TYPES, HKK_SUM_A
           l1_grad, positive_cases)
 REDUCE_OP(reduce_l2, "ReduceL2", "root of the sum of x^2 over axes", REDUCE_TYPES, HKK_SUM_SQUARE, FINISH_SQRT,
           REDUCE_VERSIONS, l2_grad, positive_cases)
-REDUCE_OP(reduce_log_sum, "ReduceLogSum", "log of the sum over axes", REDUCE_TYPES, HKK_SUM, FINISH_LOG, REDUCE_VERSIONS,
-          log_sum_grad, positive_cases)
+REDUCE_OP(reduce_log_sum, "ReduceLogSum", "log of the sum over axes", REDUCE_TYPES, HKK_SUM, FINISH_LOG,
+          REDUCE_VERSIONS, log_sum_grad, positive_cases)
 REDUCE_OP(reduce_log_sum_exp, "ReduceLogSumExp", "log of the sum of e^x over axes", REDUCE_TYPES, HKK_LOG_SUM_EXP,
           FINISH_NONE, REDUCE_VERSIONS, log_sum_exp_grad, mean_cases)
 REDUCE_OP(reduce_sum_square, "ReduceSumSquare", "sum of x^2 over axes", REDUCE_TYPES, HKK_SUM_SQUARE, FINISH_NONE,

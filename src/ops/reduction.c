@@ -1,4 +1,5 @@
-/* See reduction.h. float32 goes through the kernels; float64 and integers through the plain loops of reduction_plain.inl. */
+/* See reduction.h. float32 goes through the kernels; float64 and integers through the plain loops of
+ * reduction_plain.inl. */
 #include <math.h>
 
 #include "ops/reduction.h"

@@ -1,8 +1,8 @@
 /* The engine of all reductions over axes: a plan of stages over the memory of a tensor, cut in blocks by shape only.
  *
- * Reduced axes that lie side by side in memory are one. Each stage reduces the innermost one left: [outer, n, inner] to [outer, inner],
- * by rows (inner = 1) or columns; a long n is cut in segments, whose results a further stage reduces. The order of every sum is thus
- * fixed by the shape, and does not depend on `outer`: neither on the batch. */
+ * Reduced axes that lie side by side in memory are one. Each stage reduces the innermost one left: [outer, n, inner] to
+ * [outer, inner], by rows (inner = 1) or columns; a long n is cut in segments, whose results a further stage reduces.
+ * The order of every sum is thus fixed by the shape, and does not depend on `outer`: neither on the batch. */
 #ifndef HKI_OPS_REDUCTION_H
 #define HKI_OPS_REDUCTION_H
 

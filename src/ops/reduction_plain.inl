@@ -1,5 +1,5 @@
-/* Reductions in plain C for one type, for reduction.c: T, NAME, LOWEST, HIGHEST, ABS, FLOATING are defined by the includer. Integer sums and
- * products wrap, which unsigned arithmetic does by definition. */
+/* Reductions in plain C for one type, for reduction.c: T, NAME, LOWEST, HIGHEST, ABS, FLOATING are defined by the
+ * includer. Integer sums and products wrap, which unsigned arithmetic does by definition. */
 
 #if FLOATING
 #define IS_NAN(x) isnan(x)

@@ -1,5 +1,5 @@
-/* Softmax, LogSoftmax and Hardmax along an axis, and the gradients of the first two. Opsets before 13 worked on the input flattened to a matrix:
- * the upgrade builds just that. */
+/* Softmax, LogSoftmax and Hardmax along an axis, and the gradients of the first two. Opsets before 13 worked on the
+ * input flattened to a matrix: the upgrade builds just that. */
 #include <math.h>
 #include <string.h>
 
@@ -103,7 +103,8 @@ static void float_block(const softmax_work *s, int64_t at, int64_t rows, int64_t
         else
             (s->kind == SOFTMAX ? k->softmax_rows : k->log_softmax_rows)(out, a, rows, s->n);
     } else if (y) {
-        (s->kind == SOFTMAX ? k->softmax_grad_columns : k->log_softmax_grad_columns)(out, a, y, s->n, s->inner, columns);
+        (s->kind == SOFTMAX ? k->softmax_grad_columns : k->log_softmax_grad_columns)(out, a, y, s->n, s->inner,
+                                                                                     columns);
     } else {
         (s->kind == SOFTMAX ? k->softmax_columns : k->log_softmax_columns)(out, a, s->n, s->inner, columns);
     }
@@ -207,7 +208,8 @@ static hk_value *sum_keeping(hk_graph *graph, hk_value *v, int64_t axis)
     return hk_graph_apply(graph, "ReduceSum", HK_VALUES(v, hki_ints_constant(graph, 1, &axis)), 1, keep);
 }
 
-/* z = y (dy - s), s = sum(dy y): for a gradient dz, d(dy) = y (dz - sum(dz y)) and d(y) = dz (dy - s) - dy sum(dz y). */
+/* z = y (dy - s), s = sum(dy y): for a gradient dz, d(dy) = y (dz - sum(dz y)) and d(y) = dz (dy - s) - dy sum(dz y).
+ */
 static hk_status softmax_grad_grad(hki_grad *g)
 {
     hk_graph *graph = g->graph;
@@ -235,8 +237,8 @@ static hk_status log_softmax_grad_grad(hki_grad *g)
 
 /* ---- Older opsets. ---- */
 
-/* Softmax of the matrix [dims before axis, dims from axis on]: Flatten, Softmax, Reshape back. Where the axis is the last one this is
- * the present meaning. */
+/* Softmax of the matrix [dims before axis, dims from axis on]: Flatten, Softmax, Reshape back. Where the axis is the
+ * last one this is the present meaning. */
 static hk_status flatten_semantics(hki_draft *draft)
 {
     hk_graph *g = draft->graph;
