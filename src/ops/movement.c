@@ -19,6 +19,11 @@ typedef struct plane {
 
 typedef void plane_fn(const plane *p);
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static void copy_rows(const plane *p)
 {
     size_t row = (size_t)p->n0 * p->size;
@@ -26,8 +31,6 @@ static void copy_rows(const plane *p)
         memcpy(p->to + i * p->t1 * (int64_t)p->size, p->from + i * p->f1 * (int64_t)p->size, row);
 }
 
-/* A tile goes through a small buffer so that each line of the source is read once, whole; with strides that are powers
- * of two the lines of a tile would otherwise throw each other out of the cache. */
 #define DEFINE_KERNELS(T, bits)                                                                                        \
     static void strided_##bits(const plane *p)                                                                         \
     {                                                                                                                  \
@@ -46,37 +49,79 @@ static void copy_rows(const plane *p)
             for (int64_t j = 0; j < p->n0; j++)                                                                        \
                 to[j] = value;                                                                                         \
         }                                                                                                              \
-    }                                                                                                                  \
-    static void tile_##bits(T *to, int64_t t1, const T *from, int64_t f0, int64_t n1, int64_t n0)                      \
+    }
+
+/* One tile of a transposition goes through a small buffer, so that each line of the source is read once, whole; with
+ * strides that are powers of two the lines of a tile would otherwise throw each other out of the cache. */
+#define DEFINE_TILE(T, bits)                                                                                           \
+    static void full_tile_##bits(T *to, int64_t t1, const T *from, int64_t f0)                                         \
     {                                                                                                                  \
         T buffer[TILE][TILE];                                                                                          \
-        if (n1 == TILE && n0 == TILE) {                                                                                \
+        for (int j = 0; j < TILE; j++)                                                                                 \
+            memcpy(buffer[j], from + j * f0, sizeof(buffer[j]));                                                       \
+        for (int i = 0; i < TILE; i++)                                                                                 \
             for (int j = 0; j < TILE; j++)                                                                             \
-                memcpy(buffer[j], from + j * f0, sizeof(buffer[j]));                                                   \
-            for (int i = 0; i < TILE; i++)                                                                             \
-                for (int j = 0; j < TILE; j++)                                                                         \
-                    to[i * t1 + j] = buffer[j][i];                                                                     \
-            return;                                                                                                    \
-        }                                                                                                              \
-        for (int64_t i = 0; i < n1; i++)                                                                               \
-            for (int64_t j = 0; j < n0; j++)                                                                           \
-                to[i * t1 + j] = from[i + j * f0];                                                                     \
-    }                                                                                                                  \
+                to[i * t1 + j] = buffer[j][i];                                                                         \
+    }
+DEFINE_TILE(uint8_t, 8)
+DEFINE_TILE(uint16_t, 16)
+DEFINE_TILE(uint64_t, 64)
+
+typedef uint32_t four __attribute__((vector_size(16)));
+
+/* Transposes 4 x 4 elements in registers. */
+static void full_tile_4(uint32_t *to, int64_t t1, const uint32_t *from, int64_t f0)
+{
+    four a, b, c, d;
+    memcpy(&a, from, sizeof(a));
+    memcpy(&b, from + f0, sizeof(b));
+    memcpy(&c, from + 2 * f0, sizeof(c));
+    memcpy(&d, from + 3 * f0, sizeof(d));
+    four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), AB = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    four cd = __builtin_shufflevector(c, d, 0, 4, 1, 5), CD = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    a = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+    b = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    c = __builtin_shufflevector(AB, CD, 0, 1, 4, 5);
+    d = __builtin_shufflevector(AB, CD, 2, 3, 6, 7);
+    memcpy(to, &a, sizeof(a));
+    memcpy(to + t1, &b, sizeof(b));
+    memcpy(to + 2 * t1, &c, sizeof(c));
+    memcpy(to + 3 * t1, &d, sizeof(d));
+}
+
+/* 32 bits, the size that matters most. */
+static void full_tile_32(uint32_t *to, int64_t t1, const uint32_t *from, int64_t f0)
+{
+    for (int i = 0; i < TILE; i += 4)
+        for (int j = 0; j < TILE; j += 4)
+            full_tile_4(to + i * t1 + j, t1, from + i + j * f0, f0);
+}
+
+#define DEFINE_TRANSPOSE(T, bits)                                                                                      \
     static void transpose_##bits(const plane *p)                                                                       \
     {                                                                                                                  \
-        T *to = (T *)(void *)p->to;                                                                                    \
-        const T *from = (const T *)(const void *)p->from;                                                              \
-        for (int64_t i = 0; i < p->n1; i += TILE) {                                                                    \
-            int64_t n1 = p->n1 - i < TILE ? p->n1 - i : TILE;                                                          \
-            for (int64_t j = 0; j < p->n0; j += TILE)                                                                  \
-                tile_##bits(to + i * p->t1 + j, p->t1, from + i + j * p->f0, p->f0, n1,                                \
-                            p->n0 - j < TILE ? p->n0 - j : TILE);                                                      \
-        }                                                                                                              \
+        for (int64_t i = 0; i < p->n1; i += TILE)                                                                      \
+            for (int64_t j = 0; j < p->n0; j += TILE) {                                                                \
+                T *to = (T *)(void *)p->to + i * p->t1 + j;                                                            \
+                const T *from = (const T *)(const void *)p->from + i + j * p->f0;                                      \
+                int64_t height = least(p->n1 - i, TILE), width = least(p->n0 - j, TILE);                               \
+                if (height == TILE && width == TILE) {                                                                 \
+                    full_tile_##bits(to, p->t1, from, p->f0);                                                          \
+                    continue;                                                                                          \
+                }                                                                                                      \
+                for (int64_t k = 0; k < height; k++)                                                                   \
+                    for (int64_t l = 0; l < width; l++)                                                                \
+                        to[k * p->t1 + l] = from[k + l * p->f0];                                                       \
+            }                                                                                                          \
     }
 DEFINE_KERNELS(uint8_t, 8)
 DEFINE_KERNELS(uint16_t, 16)
 DEFINE_KERNELS(uint32_t, 32)
 DEFINE_KERNELS(uint64_t, 64)
+DEFINE_TRANSPOSE(uint8_t, 8)
+DEFINE_TRANSPOSE(uint16_t, 16)
+DEFINE_TRANSPOSE(uint32_t, 32)
+DEFINE_TRANSPOSE(uint64_t, 64)
 
 static plane_fn *const strided_table[] = {strided_8, strided_16, strided_32, strided_64};
 static plane_fn *const fill_table[] = {fill_8, fill_16, fill_32, fill_64};
