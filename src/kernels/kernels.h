@@ -7,6 +7,7 @@
 
 #include "base/system.h"
 #include "kernels/convolution.h"
+#include "kernels/elementwise.h"
 #include "kernels/gemm.h"
 #include "kernels/normalize.h"
 #include "kernels/optimizer_update.h"
@@ -18,6 +19,7 @@
 typedef struct hkk_kernels {
     hki_isa isa;
     const hkk_convolution_kernels *convolution;
+    const hkk_elementwise_kernels *elementwise;
     const hkk_gemm_kernels *gemm;
     const hkk_optimizer_kernels *optimizer;
     const hkk_vector_math_kernels *vector_math;

@@ -10,6 +10,7 @@
 #define HKK_TABLE(id, suffix) [id] = { \
     .isa = id, \
     .convolution = &hkk_convolution__##suffix, \
+    .elementwise = &hkk_elementwise__##suffix, \
     .gemm = &hkk_gemm__##suffix, \
     .optimizer = &hkk_optimizer__##suffix, \
     .vector_math = &hkk_vector_math__##suffix, \
