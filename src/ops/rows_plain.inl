@@ -80,7 +80,11 @@ ROW_1(shrink, a < -r->p[0] ? a + r->p[1] : a > r->p[0] ? a - r->p[1] : 0)
 ROW_1(relu, a)
 ROW_1(shrink, a > r->p[0] ? a - r->p[1] : 0)
 #endif
+#if FLOATING || SIGNED
 ROW_2(prelu, T, a < 0 ? a * b : a)
+#else
+ROW_2(prelu, T, ((void)b, a))
+#endif
 
 static void NAME(clip)(const hkk_row *r)
 {
