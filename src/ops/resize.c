@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ops/movement.h"
-#include "ops/resize_plan.h"
+#include "ops/resize_pass.h"
 #include "ops/shapes.h"
 #include "tensor/number.h"
 
@@ -49,136 +49,6 @@ static hk_status infer(hki_infer *c)
     return NULL;
 }
 
-/* ---- Passes ---- */
-
-/* The weights of one axis in scratch: `taps` places and weights per output; places[0] < 0: the extrapolation value. */
-typedef struct table {
-    int64_t taps;
-    int64_t *places;
-    double *weights;
-} table;
-
-typedef struct pass {
-    const table *table;
-    const void *from;
-    void *to;
-    int64_t in, out, inner, pieces; /* lengths along the axis of the input and output of Resize */
-    double extrapolation;
-    bool wide; /* float64 */
-} pass;
-
-#define CHUNK 1024 /* neighbouring elements of a block */
-
-#define DEFINE_PASS(name, T)                                                                                           \
-    static void forward_##name(const pass *p, int64_t outer, int64_t first, int64_t width)                             \
-    {                                                                                                                  \
-        const T *from = (const T *)p->from + outer * p->in * p->inner + first;                                         \
-        T *to = (T *)p->to + outer * p->out * p->inner + first;                                                        \
-        for (int64_t i = 0; i < p->out; i++, to += p->inner) {                                                         \
-            const int64_t *places = p->table->places + i * p->table->taps;                                             \
-            const double *weights = p->table->weights + i * p->table->taps;                                            \
-            for (int64_t j = 0; j < width && places[0] < 0; j++)                                                       \
-                to[j] = (T)p->extrapolation;                                                                           \
-            for (int64_t k = 0; k < p->table->taps && places[0] >= 0; k++) {                                           \
-                const T *line = from + places[k] * p->inner;                                                           \
-                T weight = (T)weights[k];                                                                              \
-                for (int64_t j = 0; j < width && k == 0; j++)                                                          \
-                    to[j] = weight * line[j];                                                                          \
-                for (int64_t j = 0; j < width && k > 0; j++)                                                           \
-                    to[j] += weight * line[j];                                                                         \
-            }                                                                                                          \
-        }                                                                                                              \
-    }                                                                                                                  \
-    static void backward_##name(const pass *p, int64_t outer, int64_t first, int64_t width)                            \
-    {                                                                                                                  \
-        const T *from = (const T *)p->from + outer * p->out * p->inner + first;                                        \
-        T *to = (T *)p->to + outer * p->in * p->inner + first;                                                         \
-        for (int64_t i = 0; i < p->in; i++)                                                                            \
-            memset(to + i * p->inner, 0, sizeof(T) * (size_t)width);                                                   \
-        for (int64_t i = 0; i < p->out; i++, from += p->inner) {                                                       \
-            const int64_t *places = p->table->places + i * p->table->taps;                                             \
-            const double *weights = p->table->weights + i * p->table->taps;                                            \
-            for (int64_t k = 0; k < p->table->taps && places[0] >= 0; k++) {                                           \
-                T *line = to + places[k] * p->inner, weight = (T)weights[k];                                           \
-                for (int64_t j = 0; j < width; j++)                                                                    \
-                    line[j] += weight * from[j];                                                                       \
-            }                                                                                                          \
-        }                                                                                                              \
-    }
-DEFINE_PASS(float, float)
-DEFINE_PASS(double, double)
-
-static void forward_block(void *context, int64_t block, int worker)
-{
-    (void)worker;
-    const pass *p = context;
-    int64_t first = block % p->pieces * CHUNK, width = p->inner - first < CHUNK ? p->inner - first : CHUNK;
-    (p->wide ? forward_double : forward_float)(p, block / p->pieces, first, width);
-}
-
-static void backward_block(void *context, int64_t block, int worker)
-{
-    (void)worker;
-    const pass *p = context;
-    int64_t first = block % p->pieces * CHUNK, width = p->inner - first < CHUNK ? p->inner - first : CHUNK;
-    (p->wide ? backward_double : backward_float)(p, block / p->pieces, first, width);
-}
-
-/* ---- Scratch: tables of all axes, then two buffers in the computing type ---- */
-
-typedef struct layout {
-    size_t tables[HK_MAX_RANK], buffers[2], size;
-} layout;
-
-static bool is_wide(hk_dtype dtype)
-{
-    return dtype != HK_FLOAT && dtype != HK_FLOAT16 && dtype != HK_BFLOAT16;
-}
-
-/* in and out: dims of the input and output of Resize. */
-static layout scratch_layout(const hk_node *node, hk_dtype dtype, int rank, const int64_t *in, const int64_t *out)
-{
-    layout l = {.size = 0};
-    size_t largest = 1, size = is_wide(dtype) ? sizeof(double) : sizeof(float);
-    for (int i = 0; i < rank; i++) {
-        l.tables[i] = l.size;
-        if (out[i] > 0)
-            l.size +=
-                (size_t)(out[i] * hki_resize_taps_bound(node, in[i], out[i])) * (sizeof(int64_t) + sizeof(double));
-    }
-    for (int i = 0; i <= rank; i++) { /* between the passes: axes before i are done */
-        size_t count = (size_t)(hki_shape_count(out, 0, i) * hki_shape_count(in, i, rank));
-        largest = count > largest ? count : largest;
-    }
-    l.size = (l.size + 63) / 64 * 64;
-    for (int i = 0; i < 2; i++) {
-        l.buffers[i] = l.size;
-        l.size += (largest * size + 63) / 64 * 64;
-    }
-    return l;
-}
-
-static hk_status make_tables(table *tables, const hki_resize *resize, const layout *l, char *scratch,
-                             const hk_node *node)
-{
-    for (int i = 0; i < resize->rank; i++) {
-        const hki_resize_axis *a = &resize->axes[i];
-        table *t = &tables[i];
-        if (a->identity || a->out < 1)
-            continue;
-        t->taps = hki_resize_taps(resize, a);
-        int64_t bound = hki_resize_taps_bound(node, a->in, a->out);
-        if (t->taps > bound)
-            return HK_ERR(HK_INTERNAL, "axis %d reads %" PRId64 " places, more than %" PRId64, i, t->taps, bound);
-        t->places = (int64_t *)(void *)(scratch + l->tables[i]);
-        t->weights = (double *)(void *)(t->places + a->out * t->taps);
-        for (int64_t k = 0; k < a->out; k++)
-            if (!hki_resize_weights(t->places + k * t->taps, t->weights + k * t->taps, resize, a, k))
-                t->places[k * t->taps] = -1;
-    }
-    return NULL;
-}
-
 static hk_status check_shape(const hki_resize *resize, const hk_tensor *out)
 {
     int64_t dims[HK_MAX_RANK];
@@ -194,48 +64,11 @@ static hk_status read_run(hki_resize *resize, const hki_run *r, int first, const
     return check_shape(resize, y);
 }
 
-/* Runs the passes from `from` to `to`, both of dtype; forward over ascending axes, backward over descending ones. */
-static hk_status run_passes(const hki_run *r, const hki_resize *resize, const table *tables, const layout *l,
-                            const hk_tensor *from, hk_tensor *to, bool backward)
-{
-    hk_dtype work = is_wide(from->dtype) ? HK_DOUBLE : HK_FLOAT;
-    const void *current = from->data;
-    int buffer = 0, rank = resize->rank;
-    int64_t dims[HK_MAX_RANK];
-    memcpy(dims, from->dims, sizeof(dims));
-    if (work != from->dtype) {
-        void *converted = (char *)r->scratch + l->buffers[buffer];
-        buffer ^= 1;
-        HK_TRY(hki_convert(converted, work, current, from->dtype, hk_tensor_count(from)));
-        current = converted;
-    }
-    for (int step = 0; step < rank; step++) {
-        int i = backward ? rank - 1 - step : step;
-        const hki_resize_axis *a = &resize->axes[i];
-        if (a->identity)
-            continue;
-        pass p = {.table = &tables[i],
-                  .from = current,
-                  .to = (char *)r->scratch + l->buffers[buffer],
-                  .in = a->in,
-                  .out = a->out,
-                  .inner = hki_shape_count(dims, i + 1, rank),
-                  .extrapolation = resize->extrapolation,
-                  .wide = work == HK_DOUBLE};
-        p.pieces = (p.inner + CHUNK - 1) / CHUNK;
-        hki_pool_run(r->pool, hki_shape_count(dims, 0, i) * p.pieces, backward ? backward_block : forward_block, &p);
-        dims[i] = backward ? a->in : a->out;
-        current = p.to;
-        buffer ^= 1;
-    }
-    return hki_convert(to->data, to->dtype, current, work, hk_tensor_count(to));
-}
-
 /* ---- Nearest: elements of any type, one row of y at a time ---- */
 
 typedef struct nearest {
     const hki_resize *resize;
-    const table *tables;
+    const hki_resize_table *tables;
     int64_t strides[HK_MAX_RANK]; /* of x */
     const char *from;
     char *to;
@@ -283,7 +116,7 @@ static void nearest_rows(void *context, int64_t block, int worker)
     }
 }
 
-static hk_status run_nearest(const hki_run *r, const hki_resize *resize, const table *tables)
+static hk_status run_nearest(const hki_run *r, const hki_resize *resize, const hki_resize_table *tables)
 {
     const hk_tensor *x = r->in[0];
     hk_tensor *y = r->out[0];
@@ -305,7 +138,7 @@ static hk_status run_nearest(const hki_run *r, const hki_resize *resize, const t
 static size_t scratch(const hki_run *r)
 {
     const hk_tensor *x = r->in[0];
-    return scratch_layout(r->node, x->dtype, x->rank, x->dims, r->out[0]->dims).size;
+    return hki_resize_scratch(r->node, x->dtype, x->rank, x->dims, r->out[0]->dims).size;
 }
 
 static hk_status run(hki_run *r)
@@ -313,7 +146,7 @@ static hk_status run(hki_run *r)
     const hk_tensor *x = r->in[0];
     hk_tensor *y = r->out[0];
     hki_resize resize;
-    table tables[HK_MAX_RANK];
+    hki_resize_table tables[HK_MAX_RANK];
     HK_TRY(read_run(&resize, r, 1, x, y));
     if (hk_tensor_count(y) == 0)
         return NULL;
@@ -321,11 +154,11 @@ static hk_status run(hki_run *r)
         memcpy(y->data, x->data, hk_dtype_size(x->dtype));
         return NULL;
     }
-    layout l = scratch_layout(r->node, x->dtype, x->rank, x->dims, y->dims);
-    HK_TRY(make_tables(tables, &resize, &l, r->scratch, r->node));
+    hki_resize_layout l = hki_resize_scratch(r->node, x->dtype, x->rank, x->dims, y->dims);
+    HK_TRY(hki_resize_tables(tables, &resize, &l, r->scratch, r->node));
     if (resize.mode == HKI_RESIZE_NEAREST)
         return run_nearest(r, &resize, tables);
-    return run_passes(r, &resize, tables, &l, x, y, false);
+    return hki_resize_passes(r, &resize, tables, &l, x, y, false);
 }
 
 static hk_status copy_attributes(const hk_node *node, hk_graph *g, const char *domain, const char *op, int count,
@@ -422,7 +255,7 @@ static hk_status backward_infer(hki_infer *c)
 static size_t backward_scratch(const hki_run *r)
 {
     const hk_tensor *x = r->in[1];
-    return scratch_layout(r->node, x->dtype, x->rank, x->dims, r->in[0]->dims).size;
+    return hki_resize_scratch(r->node, x->dtype, x->rank, x->dims, r->in[0]->dims).size;
 }
 
 static hk_status backward_run(hki_run *r)
@@ -430,7 +263,7 @@ static hk_status backward_run(hki_run *r)
     const hk_tensor *dy = r->in[0];
     hk_tensor *dx = r->out[0];
     hki_resize resize;
-    table tables[HK_MAX_RANK];
+    hki_resize_table tables[HK_MAX_RANK];
     HK_TRY(read_run(&resize, r, 2, dx, dy));
     if (dx->rank == 0 || hk_tensor_count(dy) == 0 || hk_tensor_count(dx) == 0) {
         memset(dx->data, 0, hk_tensor_size(dx));
@@ -438,9 +271,9 @@ static hk_status backward_run(hki_run *r)
             memcpy(dx->data, dy->data, hk_tensor_size(dx));
         return NULL;
     }
-    layout l = scratch_layout(r->node, dx->dtype, dx->rank, dx->dims, dy->dims);
-    HK_TRY(make_tables(tables, &resize, &l, r->scratch, r->node));
-    return run_passes(r, &resize, tables, &l, dy, dx, true);
+    hki_resize_layout l = hki_resize_scratch(r->node, dx->dtype, dx->rank, dx->dims, dy->dims);
+    HK_TRY(hki_resize_tables(tables, &resize, &l, r->scratch, r->node));
+    return hki_resize_passes(r, &resize, tables, &l, dy, dx, true);
 }
 
 /* ResizeGrad is linear in dy; its gradient resizes, with zeros for the extrapolation value. */
