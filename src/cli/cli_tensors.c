@@ -39,19 +39,22 @@ int cli_tensor_load(hk_tensor **out, bool *out_is_image, const char *text)
     const char *colon = strrchr(text, ':');
     int64_t row = -1;
     *out = NULL;
+    *out_is_image = false;
     snprintf(path, sizeof path, "%s", text);
     if (colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1) && strlen(colon) < 19) {
         row = strtoll(colon + 1, NULL, 10);
         snprintf(path, sizeof path, "%.*s", (int)(colon - text), text);
     }
-    *out_is_image = false;
-    if (ends_with(path, ".pb"))
+    hk_file_kind kind = HK_FILE_UNKNOWN;
+    if (ends_with(path, ".pb")) {
         CLI_TRY(hk_tensor_load_pb(out, path));
-    else if (ends_with(path, ".npy"))
-        CLI_TRY(hk_tensor_load_npy(out, path));
-    else
-        CLI_TRY(hk_tensor_load_idx(out, path));
-    return row >= 0 ? take_row(out, row, text) : 0;
+        if (row >= 0)
+            return take_row(out, row, text);
+    } else {
+        CLI_TRY(row >= 0 ? hk_tensor_load_row(out, &kind, path, row) : hk_tensor_load(out, &kind, path));
+    }
+    *out_is_image = kind == HK_FILE_IMAGE;
+    return 0;
 }
 
 /* ---- Showing. ---- */

@@ -14,8 +14,8 @@
 static const cli_argument model_arguments[] = {{"MODEL", false, false, "ONNX file", NULL}, END_ARGUMENTS};
 static const cli_option run_options[] = {
     {"input", 'i', CLI_TEXT, "[NAME=]FILE",
-     "input from .npy, .pb (ONNX tensor), IDX (.gz too); FILE:7 is "
-     "row 7 of it; without NAME, the next input; may be repeated"},
+     "input from .npy, .pb (ONNX tensor), IDX (.gz too), .png or .jpg; FILE:7 "
+     "is row 7 of it; without NAME, the next input; may be repeated"},
     {"shape", 's', CLI_TEXT, "[NAME=]DIMS", "random input of these dims, such as 1x3x224x224; may be repeated"},
     {"random", 0, CLI_FLAG, NULL, "random numbers for all inputs not given, with the declared dims (1 where unknown)"},
     {"seed", 0, CLI_INTEGER, "N", "of random inputs and random operators (default: 0)"},
@@ -32,6 +32,9 @@ static const cli_option run_options[] = {
 };
 static const char run_examples[] = "# which class is test image 7?\n"
                                    "halka run runs/fashion/model.onnx -i t10k-images-idx3-ubyte.gz:7\n"
+                                   "# a photo, on a model that wants normalised floats\n"
+                                   "halka run resnet18.onnx -i cat.jpg --scale 255 --mean 0.485,0.456,0.406 \\\n"
+                                   "    --deviation 0.229,0.224,0.225 --top 5 --labels imagenet.txt\n"
                                    "# where does the time go?\n"
                                    "halka run resnet18.onnx --shape 1x3x224x224 --repeat 20 --profile trace.json\n";
 
