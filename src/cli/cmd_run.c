@@ -54,11 +54,10 @@ static int run_all(timing *t, hk_tensor **outputs, hk_session *session, hk_tenso
     return cli_status(status);
 }
 
-static int show_profile(const cli_call *call, const hk_session *session)
+static void show_profile(const cli_call *call, const hk_session *session)
 {
     hk_profile_row rows[64];
     int count = hk_session_profile(session, rows, 64);
-    CLI_TRY(hk_session_write_trace(session, cli_text(call, "profile", NULL)));
     if (call->json) {
         json_open("profile", '[');
         for (int i = 0; i < count; i++) {
@@ -71,7 +70,7 @@ static int show_profile(const cli_call *call, const hk_session *session)
             json_close();
         }
         json_close();
-        return 0;
+        return;
     }
     printf("\n%-24s %8s %12s %7s %10s\n", "operator", "calls", "ms", "share", "GFLOP/s");
     for (int i = 0; i < count; i++) {
@@ -82,7 +81,6 @@ static int show_profile(const cli_call *call, const hk_session *session)
         putchar('\n');
     }
     printf("wrote %s (open it in chrome://tracing or ui.perfetto.dev)\n", cli_text(call, "profile", NULL));
-    return 0;
 }
 
 static void show_timing(const cli_call *call, const timing *t)
@@ -103,18 +101,24 @@ static int report(const cli_call *call, const hk_graph *graph, const hk_session 
 {
     cli_labels labels;
     int code = cli_labels_load(&labels, graph, call);
-    const char *folder = cli_text(call, "output", NULL);
-    if (call->json)
-        json_open(NULL, '{');
+    const char *folder = cli_text(call, "output", NULL), *trace = cli_text(call, "profile", NULL);
+    if (!code && trace)
+        code = cli_status(hk_session_write_trace(session, trace));
+    if (!code && call->json) {
+        if (folder)
+            code = cli_outputs_save(call, graph, outputs, folder); /* before the document is begun: it may fail */
+        if (!code)
+            json_open(NULL, '{');
+    }
     if (!code)
         code = cli_outputs_show(call, graph, outputs, &labels);
-    if (!code && folder)
+    if (!code && folder && !call->json)
         code = cli_outputs_save(call, graph, outputs, folder);
     if (!code)
         show_timing(call, t);
     if (!code && cli_has(call, "profile"))
-        code = show_profile(call, session);
-    if (call->json)
+        show_profile(call, session);
+    if (!code && call->json)
         json_close();
     cli_labels_free(&labels);
     return code;

@@ -1,5 +1,6 @@
 /* Sessions: a graph of its own, a context, and a cache of plans by input shapes. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "exec/profile.h"
@@ -62,6 +63,22 @@ const hk_graph *hk_session_graph(const hk_session *session)
 
 /* ---- Running. ---- */
 
+/* The declared type with names for symbolic dims: "float32[N,784]". */
+static const char *declared_text(char *out, const hk_graph *graph, const hki_type *type)
+{
+    size_t length = (size_t)snprintf(out, HKI_SHAPE_TEXT, "%s[", hk_dtype_name(type->dtype));
+    for (int i = 0; i < type->rank && length < HKI_SHAPE_TEXT; i++) {
+        const char *comma = i ? "," : "";
+        length += (size_t)(type->dims[i] >= 0
+                               ? snprintf(out + length, HKI_SHAPE_TEXT - length, "%s%" PRId64, comma, type->dims[i])
+                               : snprintf(out + length, HKI_SHAPE_TEXT - length, "%s%s", comma,
+                                          hk_graph_symbol_name(graph, type->dims[i])));
+    }
+    if (length < HKI_SHAPE_TEXT)
+        snprintf(out + length, HKI_SHAPE_TEXT - length, "]");
+    return out;
+}
+
 /* Checks a given type against the declared one and remembers it. */
 static hk_status set_input_type(hk_session *session, int i, hk_dtype dtype, int rank, const int64_t *dims)
 {
@@ -76,8 +93,7 @@ static hk_status set_input_type(hk_session *session, int i, hk_dtype dtype, int 
                       hk_dtype_name(dtype));
     if (!fits)
         return HK_ERR(HK_INVALID_SHAPE, "input '%s': expected %s, found %s", input->name,
-                      hki_shape_text(expected, want->dtype, want->rank, want->dims),
-                      hki_shape_text(found, dtype, rank, dims));
+                      declared_text(expected, session->graph, want), hki_shape_text(found, dtype, rank, dims));
     hki_type_set(&session->types[i], dtype, rank, dims);
     return NULL;
 }
