@@ -221,6 +221,23 @@ static hk_status finish_step(hki_plan *plan, hki_step *step)
     return scratch ? new_storage(&step->scratch, plan, HKI_IN_ARENA, scratch) : NULL;
 }
 
+/* True if the node does nothing for these shapes. */
+static bool is_nothing(const hki_plan *plan, const hk_node *node)
+{
+    const hki_type *x = &plan->types[node->inputs[0]->index], *y = &plan->types[node->outputs[0]->index];
+    return (node->op->flags & HKI_OP_SAME_IF_EQUAL) && node->output_count == 1 && x->dtype == y->dtype &&
+           hki_shape_equal(x->rank, x->dims, y->rank, y->dims);
+}
+
+/* The output of a node that does nothing: the input's memory, in the layout it is in. */
+static hk_status pass_through(hki_plan *plan, const hk_node *node)
+{
+    const hk_value *x = node->inputs[0], *y = node->outputs[0];
+    hki_place *from, *to;
+    HK_TRY(place_of(&from, plan, x, is_channels_last_only(plan, x) ? HKI_CHANNELS_LAST : HKI_PLAIN));
+    return new_place(&to, plan, y, from->tensor.layout, from->storage);
+}
+
 /* Reshape and the like: the output is the input's memory under other dims; no step at all. */
 static hk_status alias_node(bool *out_done, hki_plan *plan, const hk_node *node, hki_layout layout)
 {
@@ -243,6 +260,8 @@ static hk_status add_node(hki_plan *plan, const hk_node *node)
         done &= !node->outputs[i] || plan->known[node->outputs[i]->index];
     if (done)
         return NULL;
+    if (is_nothing(plan, node))
+        return pass_through(plan, node);
     hki_layout elementwise = node->op->layout == HKI_LAYOUT_SAME ? elementwise_layout(plan, node) : HKI_PLAIN;
     HK_TRY(alias_node(&done, plan, node, elementwise));
     if (done)

@@ -83,7 +83,7 @@ const hki_op hki_op_cast = {
     .outputs = {{"output", "T2", HKI_ANY, 0}},
     .attributes = {{"to", HK_ATTRIBUTE_INT, {.i = 0}, true}, CAST_ATTRIBUTES},
     .versions = {{1, cast_from_1}, {6, NULL}, {9, NULL}, {13, NULL}, {19, NULL}, {21, NULL}, {23, NULL}, {24, NULL}, {25, NULL}},
-    .flags = HKI_OP_ELEMENTWISE,
+    .flags = HKI_OP_ELEMENTWISE | HKI_OP_SAME_IF_EQUAL,
     .layout = HKI_LAYOUT_SAME,
     .infer = cast_infer,
     .run = cast_run,

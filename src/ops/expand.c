@@ -62,6 +62,7 @@ const hki_op hki_op_expand = {
     .inputs = {{"input", "T", HKI_ANY, 0}, {"shape", "shape", HKI_BIT(HK_INT64), 0}},
     .outputs = {{"output", "T", HKI_ANY, 0}},
     .versions = {{8, NULL}, {13, NULL}},
+    .flags = HKI_OP_SAME_IF_EQUAL,
     .infer = expand_infer,
     .run = expand_run,
     .grad = expand_grad,

@@ -104,6 +104,7 @@ const hki_op hki_op_sum_to_shape = {
     .doc = "dx = dy summed over the dims along which x was broadcast: the gradient of broadcasting",
     .inputs = {{"dy", "T", HKI_FLOATS, 0}, {"x", "T1", HKI_ANY, HKI_SHAPE_ONLY}},
     .outputs = {{"dx", "T", HKI_FLOATS, 0}},
+    .flags = HKI_OP_SAME_IF_EQUAL,
     .layout = HKI_LAYOUT_SAME,
     .infer = infer,
     .run = run,
