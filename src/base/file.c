@@ -143,6 +143,12 @@ bool hki_path_exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
+bool hki_path_is_directory(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 hk_status hki_file_remove(const char *path)
 {
     return unlink(path) ? path_error(path, "remove") : NULL;

@@ -35,6 +35,7 @@ void hki_writer_abandon(hki_writer *writer);
 /** Makes a directory and its parents; fine if it exists. */
 hk_status hki_directory_create(const char *path) HK_MUST_USE;
 bool hki_path_exists(const char *path);
+bool hki_path_is_directory(const char *path);
 hk_status hki_file_remove(const char *path) HK_MUST_USE;
 /** Joins directory and name into a hki_alloc'ed string; an absolute name stands alone. NULL when memory is exhausted.
  */
