@@ -78,7 +78,7 @@ static hk_status make_tensor(entry *e, const hki_safetensors *file, const unsign
 static hk_status read_entry(entry *e, const hki_safetensors *file, const hki_json *value, const unsigned char *data,
                             uint64_t limit)
 {
-    int rank;
+    int rank = 0;
     int64_t dims[HK_MAX_RANK], count;
     size_t size;
     char text[HKI_SHAPE_TEXT];

@@ -146,7 +146,7 @@ static hk_status create_model(hk_graph **out, const hki_config *config, const hk
     o.scale = 1; /* mean and deviation are of the stored values */
     o.mean = data->mean;
     o.deviation = data->deviation;
-    o.mean_count = o.deviation_count = data->train->layout == HKI_SAMPLE_VECTOR ? 1 : (int)data->channels;
+    o.mean_count = o.deviation_count = (int)data->channels; /* vectors: one for each feature */
     o.probabilities = data->train->classifies;
     return hk_architecture_create(out, config->model_name, &o);
 }
