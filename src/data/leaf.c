@@ -73,7 +73,7 @@ static hk_status prepare(hki_leaf_scratch *scratch, const hki_leaf_source *sourc
 }
 
 /* Sets numbers and dims of the batch. */
-static void set_place(hki_leaf_slot *leaf, const hki_leaf_source *source, const hki_place *place)
+static void set_place(hki_leaf_slot *leaf, const hki_leaf_source *source, const hki_leaf_place *place)
 {
     hki_batch *b = &leaf->batch;
     b->samples = place->samples;
@@ -135,7 +135,7 @@ static void mix(hki_leaf_slot *leaf, const hki_leaf_source *source, int64_t epoc
 hk_status hki_leaf_fill(hki_leaf_slot *out, const hki_leaf_source *source, int64_t number, hki_leaf_scratch *scratch)
 {
     HK_TRY(prepare(scratch, source));
-    hki_place place = hki_sampler_place(&source->sampler, number);
+    hki_leaf_place place = hki_sampler_place(&source->sampler, number);
     set_place(out, source, &place);
     void *x = mixes(source) ? scratch->leaf : out->batch.x->data;
     void *y = scratch->targets ? scratch->targets : out->batch.y ? out->batch.y->data : NULL;

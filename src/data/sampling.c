@@ -84,10 +84,10 @@ hk_status hki_sampler_create(hki_sampler *out, int64_t count, int64_t batch_size
     return NULL;
 }
 
-hki_place hki_sampler_place(const hki_sampler *s, int64_t leaf)
+hki_leaf_place hki_sampler_place(const hki_sampler *s, int64_t leaf)
 {
     int64_t per_batch = divide_up(s->batch_size, s->leaf_size);
-    hki_place p = {.epoch = leaf / s->leaves};
+    hki_leaf_place p = {.epoch = leaf / s->leaves};
     leaf %= s->leaves;
     p.batch = leaf / per_batch;
     int64_t offset = leaf % per_batch * s->leaf_size;

@@ -24,17 +24,17 @@ typedef struct hki_sampler {
 } hki_sampler;
 
 /** Where a leaf stands. */
-typedef struct hki_place {
+typedef struct hki_leaf_place {
     int64_t epoch, batch, begin; /* begin: position in the epoch of its first sample */
     int64_t samples, batch_samples;
     bool ends_batch;
-} hki_place;
+} hki_leaf_place;
 
 /** Makes a sampler. With drop_last, an epoch ends before an incomplete batch. HK_INVALID_CONFIG if nothing is left. */
 hk_status hki_sampler_create(hki_sampler *out, int64_t count, int64_t batch_size, int64_t leaf_size, bool drop_last,
                              bool shuffle, uint64_t seed) HK_MUST_USE;
 /** Finds the place of a leaf; leaves are counted over all epochs. */
-hki_place hki_sampler_place(const hki_sampler *sampler, int64_t leaf);
+hki_leaf_place hki_sampler_place(const hki_sampler *sampler, int64_t leaf);
 /** Returns the number of the first leaf of a batch. */
 int64_t hki_sampler_first_leaf(const hki_sampler *sampler, int64_t epoch, int64_t batch);
 /** Returns which sample (0 .. count-1) stands at a position (0 .. used-1) of an epoch. */

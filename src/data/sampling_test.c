@@ -89,7 +89,7 @@ TEST(leaves_cover_batches_in_order)
         REQUIRE_OK(hki_sampler_create(&s, rows[r].count, rows[r].batch, rows[r].leaf, rows[r].drop, false, 0));
         int64_t at = 0, batch = 0, in_batch = 0;
         for (int64_t leaf = 0; leaf < s.leaves; leaf++) {
-            hki_place p = hki_sampler_place(&s, leaf), later = hki_sampler_place(&s, leaf + 4 * s.leaves);
+            hki_leaf_place p = hki_sampler_place(&s, leaf), later = hki_sampler_place(&s, leaf + 4 * s.leaves);
             CHECK(p.epoch == 0 && later.epoch == 4 && later.begin == p.begin && later.samples == p.samples);
             CHECK(p.begin == at && p.batch == batch && p.samples >= 1 && p.samples <= rows[r].leaf);
             if (!in_batch)
