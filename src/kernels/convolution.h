@@ -6,7 +6,7 @@
  * Order of summation, the same for every blocking, ISA and thread:
  * - forward: y is one chain of fused multiply-adds from 0 over kernel taps (in memory order), then channels of the group;
  * - backward data: dx likewise over the taps that reach it, then output channels of the group. In both, a tap that falls into the
- *   padding counts as a product with 0 - in depthwise convolutions it is left out;
+ *   padding is left out;
  * - backward weights: the output pixels are cut into chunks (hkk_convolution_chunks: by shape without the batch); in a chunk, one
  *   chain over its pixels in memory order; chunks are added in a binary tree over their index: aligned pairs first, a rest
  *   without a partner moves up.
@@ -47,9 +47,9 @@ typedef struct hkk_convolution_pass {
     /* Set by hkk_convolution_plan. */
     int64_t blocks;        /* for hki_pool_run */
     int64_t scratch;       /* floats per worker, 64-byte aligned */
-    int64_t block_pixels;  /* pixels of `to` in a block, a multiple of 12 */
+    int64_t strips;        /* of up to 12 pixels, in all */
+    int64_t block_strips;  /* in a block; in depthwise, rows of the image */
     int64_t block_columns; /* column tiles of 64 in a block */
-    bool gather;           /* few channels: rows of the implicit matrix are gathered in scratch */
 } hkk_convolution_pass;
 
 void hkk_convolution_plan(hkk_convolution_pass *pass);

@@ -1,203 +1,167 @@
 /* Convolution as an implicit matrix product: forward and backward data. Contract: kernels/convolution.h.
  *
- * A row of the implicit matrix is one pixel of the result, its columns are (tap, channel). It is never built: per pixel and
- * tap a pointer leads to the channels of the source pixel, or to zeros in the padding, and tiles run over the taps with
- * their sums in registers. Only with very few channels are the rows gathered in scratch. */
+ * A row of the implicit matrix is one pixel of the result, its columns are (tap, channel). It is never built: a tile holds the
+ * sums of 12 pixels in registers and walks over the taps; the source of pixel i under tap t is row[i] + shift[t]. That works
+ * because the pixels of a strip all belong to one region, where the same taps stay inside. */
 #include "kernels/convolution_layout.h"
 #include "kernels/gemm_tile.h"
 
 #define HKK_PIECE 384 /* of k between visits to C, as in the matrix product */
 
+/* Up to 12 pixels of the result. */
+typedef struct pixel_strip {
+    const float **row; /* [12]: source under the first tap, channel 0 */
+    float **to;        /* [12] */
+    int pixels;
+    int64_t taps;
+    int64_t *shift;    /* [taps]: source of a tap, in floats from the first */
+    int64_t *tap;      /* [taps]: number of the tap in the kernel, ascending */
+    int64_t done;      /* taps of earlier pieces */
+} pixel_strip;
+
 /* The implicit matrix of one block. */
 typedef struct implicit {
     const hkk_convolution_pass *pass;
-    int64_t grid[3], begin[3];     /* pixels of the phase; the first one's place in `to` */
-    int64_t to_size[3], to_step[3];
-    int64_t from_size[3], from_step[3];
+    int64_t k, n; /* channels of a group, in and out */
     int64_t from_channels, to_channels;
-    int64_t k, n;                  /* channels of a group, in and out */
-    int64_t taps;                  /* of the phase, at most those of the shape */
-    int64_t pixels;                /* in this block */
-    const float *zeros;            /* from_channels */
-    const float **rows;            /* [strips][taps][12] */
-    float **to;                    /* [pixels] */
-    int64_t (*offset)[4];          /* [taps]: source place relative to from_step * position; index of the tap in the weights */
-    const float **b;               /* [taps] */
-    float *gathered;               /* [strips][taps * k][12], or NULL */
+    int64_t *b_tap; /* [taps] */
+    int64_t count;
+    pixel_strip strips[10];
 } implicit;
 
-/* Lists the taps of a phase: those whose source lies on the grid of `from`. */
-static void HKK_NAME(list_taps)(implicit *m)
+/* Places of the pixels of a strip: `first` counts the pixels of the region over the batch. */
+static void HKK_NAME(place_strip)(pixel_strip *out, const implicit *m, const hkk_region *region, int64_t first)
 {
-    const hkk_convolution *s = m->pass->shape;
-    m->taps = 0;
-    for (int64_t tap = 0; tap < s->taps; tap++) {
-        int64_t at[3] = {tap / (s->kernel[1] * s->kernel[2]), tap / s->kernel[2] % s->kernel[1], tap % s->kernel[2]};
-        int64_t *offset = m->offset[m->taps];
-        bool reached = true;
+    const hkk_convolution_pass *p = m->pass;
+    const hkk_stretch *at = region->at;
+    int64_t from[3], to[3], index[3];
+    for (int d = 0; d < 3; d++) {
+        from[d] = hkk_from_size(p->shape, p->direction, d);
+        to[d] = hkk_to_size(p->shape, p->direction, d);
+    }
+    int64_t rest = first;
+    for (int d = 2; d >= 0; d--) {
+        index[d] = rest % at[d].count;
+        rest /= at[d].count;
+    }
+    out->pixels = (int)hkk_minimum(region->pixels - first, 12);
+    for (int i = 0; i < 12; i++) {
+        int64_t from_place = rest, to_place = rest;
         for (int d = 0; d < 3; d++) {
-            if (m->pass->direction == HKK_CONVOLUTION_FORWARD) {
-                offset[d] = at[d] * s->dilation[d] - s->pad[d];
-            } else {
-                int64_t distance = m->begin[d] + s->pad[d] - at[d] * s->dilation[d];
-                reached &= distance % s->stride[d] == 0;
-                offset[d] = distance / s->stride[d];
-            }
+            from_place = from_place * from[d] + at[d].from + index[d] * at[d].from_step;
+            to_place = to_place * to[d] + at[d].begin + index[d] * at[d].step;
         }
-        offset[3] = tap;
-        m->taps += reached;
-    }
-}
-
-/* Row pointers of one strip of up to 12 pixels: base is the address of position + (0, 0, 0), which may lie outside. */
-static void HKK_NAME(fill_strip)(const implicit *m, const float **rows, const int64_t place[3][12], const int64_t base[12])
-{
-    uint64_t D = (uint64_t)m->from_size[0], H = (uint64_t)m->from_size[1], W = (uint64_t)m->from_size[2];
-    const float *from = m->pass->from;
-    int64_t zeros = (int64_t)((intptr_t)m->zeros - (intptr_t)from);
-    for (int64_t tap = 0; tap < m->taps; tap++, rows += 12) {
-        const int64_t *o = m->offset[tap];
-        int64_t shift = ((o[0] * m->from_size[1] + o[1]) * m->from_size[2] + o[2]) * m->from_channels * (int64_t)sizeof(float);
-        for (int i = 0; i < 12; i++) {
-            bool inside = ((uint64_t)(place[0][i] + o[0]) < D) & ((uint64_t)(place[1][i] + o[1]) < H) & ((uint64_t)(place[2][i] + o[2]) < W);
-            int64_t distance = inside ? base[i] + shift : zeros;
-            rows[i] = (const float *)((intptr_t)from + distance);
-        }
-    }
-}
-
-/* Fills the pointer tables for the block's pixels, the first of which is pixel `first` of the phase. */
-static void HKK_NAME(fill_rows)(const implicit *m, int64_t first)
-{
-    int64_t w = first % m->grid[2], h = first / m->grid[2] % m->grid[1], d = first / (m->grid[2] * m->grid[1]) % m->grid[0],
-            sample = first / (m->grid[2] * m->grid[1] * m->grid[0]);
-    for (int64_t strip = 0; strip < m->pixels; strip += 12) {
-        int64_t place[3][12], base[12];
-        for (int i = 0; i < 12; i++) {
-            if (strip + i < m->pixels) {
-                int64_t to_place = ((sample * m->to_size[0] + m->begin[0] + d * m->to_step[0]) * m->to_size[1] + m->begin[1] + h * m->to_step[1]) *
-                                       m->to_size[2] + m->begin[2] + w * m->to_step[2];
-                m->to[strip + i] = m->pass->to + to_place * m->to_channels;
-            }
-            place[0][i] = d * m->from_step[0];
-            place[1][i] = h * m->from_step[1];
-            place[2][i] = w * m->from_step[2];
-            base[i] = (((sample * m->from_size[0] + place[0][i]) * m->from_size[1] + place[1][i]) * m->from_size[2] + place[2][i]) *
-                      m->from_channels * (int64_t)sizeof(float);
-            if (strip + i + 1 < m->pixels && ++w == m->grid[2]) { /* rows beyond the last pixel repeat it and are not used */
-                w = 0;
-                if (++h == m->grid[1]) {
-                    h = 0;
-                    if (++d == m->grid[0]) {
-                        d = 0;
-                        sample++;
-                    }
+        out->row[i] = region->at[0].taps && region->at[1].taps && region->at[2].taps ? p->from + from_place * m->from_channels : p->from;
+        out->to[i] = p->to + to_place * m->to_channels;
+        if (i + 1 >= out->pixels) /* rows beyond the last pixel repeat it and are not used */
+            continue;
+        if (++index[2] == at[2].count) {
+            index[2] = 0;
+            if (++index[1] == at[1].count) {
+                index[1] = 0;
+                if (++index[0] == at[0].count) {
+                    index[0] = 0;
+                    rest++;
                 }
             }
         }
-        HKK_NAME(fill_strip)(m, m->rows + strip * m->taps, place, base);
     }
 }
 
-/* Builds the rows of a group with few channels: [strip][tap, channel][12]. */
-static void HKK_NAME(gather)(const implicit *m, int64_t group)
-{
-    float *out = m->gathered;
-    for (int64_t strip = 0; strip < m->pixels; strip += 12) {
-        const float **rows = m->rows + strip * m->taps;
-        for (int64_t tap = 0; tap < m->taps; tap++, rows += 12, out += 12 * m->k)
-            for (int i = 0; i < 12; i++)
-                for (int64_t c = 0; c < m->k; c++)
-                    out[c * 12 + i] = rows[i][group * m->k + c];
-    }
-}
-
-/* Runs all strips of the block for one piece of k: taps tap .. tap + t->taps - 1, channels from t->a_offset on. */
-static void HKK_NAME(run_strips)(const implicit *m, hkk_gemm_tile *t, int64_t to_channel, int64_t tap)
+/* The taps of a region, in the order of the kernel. */
+static void HKK_NAME(list_taps)(pixel_strip *out, const implicit *m, const hkk_region *region)
 {
     const hkk_convolution_pass *p = m->pass;
-    const float *residual[12], *gathered[12];
-    float *c[12];
-    t->c = c;
-    t->residual = p->epilogue.residual ? residual : NULL;
-    t->bias_n = p->epilogue.bias_n ? p->epilogue.bias_n + to_channel : NULL;
-    for (int64_t strip = 0; strip < m->pixels; strip += 12) {
-        t->rows = (int)hkk_minimum(m->pixels - strip, 12);
-        for (int i = 0; i < t->rows; i++) {
-            c[i] = m->to[strip + i] + to_channel;
-            if (t->residual)
-                residual[i] = p->epilogue.residual + (c[i] - p->to);
+    const hkk_stretch *at = region->at;
+    int64_t H = hkk_from_size(p->shape, p->direction, 1), W = hkk_from_size(p->shape, p->direction, 2);
+    out->taps = 0;
+    for (int64_t d = 0; d < at[0].taps; d++)
+        for (int64_t h = 0; h < at[1].taps; h++)
+            for (int64_t w = 0; w < at[2].taps; w++) {
+                out->shift[out->taps] = ((d * at[0].from_tap * H + h * at[1].from_tap) * W + w * at[2].from_tap) * m->from_channels;
+                out->tap[out->taps++] = ((at[0].tap + d * at[0].tap_step) * p->shape->kernel[1] + at[1].tap + h * at[1].tap_step) *
+                                            p->shape->kernel[2] + at[2].tap + w * at[2].tap_step;
+            }
+}
+
+/* Fills the strips begin .. end-1 of the result. */
+static void HKK_NAME(list_strips)(implicit *m, int64_t begin, int64_t end, float *scratch)
+{
+    const hkk_convolution_pass *p = m->pass;
+    hkk_region region = {0};
+    m->b_tap = hkk_take_words(&scratch, p->shape->taps);
+    for (int64_t at = 0; at < end && hkk_next_region(&region, p->shape, p->direction); at += region.strips) {
+        const pixel_strip *first = NULL;
+        for (int64_t i = begin > at ? begin - at : 0; i < hkk_minimum(region.strips, end - at); i++) {
+            pixel_strip *s = &m->strips[m->count++];
+            s->row = hkk_take_words(&scratch, 24 + 3 * p->shape->taps);
+            s->to = (float **)(s->row + 12);
+            s->shift = (int64_t *)(s->to + 12);
+            s->tap = s->shift + p->shape->taps;
+            HKK_NAME(place_strip)(s, m, &region, 12 * i);
+            if (first) { /* the taps are those of the region */
+                s->taps = first->taps;
+                s->shift = first->shift;
+                s->tap = first->tap;
+            } else {
+                HKK_NAME(list_taps)(s, m, &region);
+            }
+            first = s;
         }
-        t->a = m->rows + (strip * m->taps + tap * 12);
-        if (m->gathered) {
-            for (int i = 0; i < 12; i++)
-                gathered[i] = m->gathered + strip * m->taps * m->k + i;
-            t->a = gathered;
-        }
-        HKK_NAME(hkk_gemm_tile_run)(t);
     }
+}
+
+/* Runs one strip for one piece of k: its taps below `tap_end`, t->K channels from channel c on. */
+static void HKK_NAME(run_strip)(const implicit *m, pixel_strip *s, hkk_gemm_tile *t, int64_t to_channel, int64_t tap_end, int64_t c, bool last_channels)
+{
+    const hkk_convolution_pass *p = m->pass;
+    const float *residual[12];
+    float *to[12];
+    int64_t taps = 0;
+    while (s->done + taps < s->taps && s->tap[s->done + taps] < tap_end) {
+        m->b_tap[taps] = (s->tap[s->done + taps] * m->k + c) * HKK_PANEL;
+        taps++;
+    }
+    bool is_last = s->done + taps == s->taps && last_channels, is_first = s->done == 0 && c == 0;
+    if (taps == 0 && (s->taps > 0 || !(is_first && is_last && tap_end == p->shape->taps)))
+        return; /* but a strip without taps is the epilogue of 0 */
+    for (int i = 0; i < s->pixels; i++) {
+        to[i] = s->to[i] + to_channel;
+        residual[i] = p->epilogue.residual ? p->epilogue.residual + (to[i] - p->to) : NULL;
+    }
+    t->a = s->row;
+    t->a_tap = s->shift + s->done;
+    t->b_tap = m->b_tap;
+    t->taps = taps;
+    t->c = to;
+    t->rows = s->pixels;
+    t->residual = p->epilogue.residual ? residual : NULL;
+    t->accumulate = !is_first;
+    t->finish = is_last;
+    HKK_NAME(hkk_gemm_tile_run)(t);
+    if (last_channels)
+        s->done += taps;
 }
 
 /* One column tile over all of k, in pieces whose part of the weights stays in the second-level cache. */
-static void HKK_NAME(run_tile_columns)(const implicit *m, int64_t group, int64_t column)
+static void HKK_NAME(run_tile_columns)(implicit *m, int64_t group, int64_t column)
 {
     const hkk_convolution_pass *p = m->pass;
-    int64_t k_all = p->shape->taps * m->k;
-    const float *panel = p->weights + (group * hkk_ceil_div(m->n, HKK_PANEL) * HKK_PANEL + column) * k_all;
-    hkk_gemm_tile t = {.a_tap = 12, .a_step = 1, .b = m->b, .b_step = HKK_PANEL, .b_panel = k_all * HKK_PANEL, .clamp = p->epilogue.clamp,
-                       .lo = p->epilogue.lo, .hi = p->epilogue.hi, .columns = (int)hkk_minimum(m->n - column, HKK_TILE_COLUMNS)};
-    int64_t to_channel = group * m->n + column;
-    if (m->gathered) {
-        m->b[0] = panel;
-        t.taps = 1;
-        t.K = k_all;
-        t.a_step = 12;
-        t.finish = true;
-        HKK_NAME(run_strips)(m, &t, to_channel, 0);
-        return;
-    }
+    int64_t k_all = p->shape->taps * m->k, to_channel = group * m->n + column;
+    hkk_gemm_tile t = {.a_step = 1, .b = p->weights + (group * hkk_ceil_div(m->n, HKK_PANEL) * HKK_PANEL + column) * k_all, .b_step = HKK_PANEL,
+                       .b_panel = k_all * HKK_PANEL, .clamp = p->epilogue.clamp, .lo = p->epilogue.lo, .hi = p->epilogue.hi,
+                       .bias_n = p->epilogue.bias_n ? p->epilogue.bias_n + to_channel : NULL,
+                       .columns = (int)hkk_minimum(m->n - column, HKK_TILE_COLUMNS)};
     int64_t channels = hkk_ceil_div(m->k, hkk_ceil_div(m->k, HKK_PIECE)), taps = HKK_PIECE / m->k > 1 ? HKK_PIECE / m->k : 1;
-    int64_t tap = 0;
-    do { /* once also without taps: the epilogue of 0 */
-        t.taps = hkk_minimum(taps, m->taps - tap);
+    for (int64_t i = 0; i < m->count; i++)
+        m->strips[i].done = 0;
+    for (int64_t tap = 0; tap < p->shape->taps; tap += taps)
         for (int64_t c = 0; c < m->k; c += channels) {
             t.K = hkk_minimum(channels, m->k - c);
             t.a_offset = group * m->k + c;
-            t.accumulate = tap > 0 || c > 0;
-            t.finish = tap + t.taps == m->taps && c + t.K == m->k;
-            for (int64_t i = 0; i < t.taps; i++)
-                m->b[i] = panel + (m->offset[tap + i][3] * m->k + c) * HKK_PANEL;
-            HKK_NAME(run_strips)(m, &t, to_channel, tap);
+            for (int64_t i = 0; i < m->count; i++)
+                HKK_NAME(run_strip)(m, &m->strips[i], &t, to_channel, hkk_minimum(tap + taps, p->shape->taps), c, c + t.K == m->k);
         }
-        tap += t.taps;
-    } while (tap < m->taps);
-}
-
-/* Sets up the implicit matrix of a phase; scratch as the plan counted it. */
-static void HKK_NAME(prepare_implicit)(implicit *m, float *scratch)
-{
-    const hkk_convolution_pass *p = m->pass;
-    const hkk_convolution *s = p->shape;
-    bool forward = p->direction == HKK_CONVOLUTION_FORWARD;
-    m->from_channels = forward ? s->C : s->M;
-    m->to_channels = forward ? s->M : s->C;
-    m->k = hkk_pass_k(s, p->direction);
-    m->n = hkk_pass_n(s, p->direction);
-    for (int d = 0; d < 3; d++) {
-        m->to_size[d] = forward ? s->out[d] : s->in[d];
-        m->from_size[d] = forward ? s->in[d] : s->out[d];
-        m->to_step[d] = forward ? 1 : s->stride[d];
-        m->from_step[d] = forward ? s->stride[d] : 1;
-    }
-    float *zeros = hkk_take(&scratch, m->from_channels);
-    memset(zeros, 0, (size_t)m->from_channels * sizeof(float));
-    m->zeros = zeros;
-    m->rows = hkk_take_words(&scratch, p->block_pixels * s->taps);
-    m->to = hkk_take_words(&scratch, p->block_pixels);
-    m->offset = hkk_take_words(&scratch, 4 * s->taps);
-    m->b = hkk_take_words(&scratch, s->taps);
-    m->gathered = p->gather ? hkk_take(&scratch, p->block_pixels * s->taps * m->k) : NULL;
-    HKK_NAME(list_taps)(m);
 }
 
 static void HKK_NAME(hkk_depthwise_run_block)(const hkk_convolution_pass *p, int64_t block, float *scratch);
@@ -205,30 +169,20 @@ static void HKK_NAME(hkk_depthwise_run_block)(const hkk_convolution_pass *p, int
 static void HKK_NAME(hkk_convolution_run_block)(const hkk_convolution_pass *p, int64_t block, float *scratch)
 {
     const hkk_convolution *s = p->shape;
+    bool forward = p->direction == HKK_CONVOLUTION_FORWARD;
     if (s->depthwise) {
         HKK_NAME(hkk_depthwise_run_block)(p, block, scratch);
         return;
     }
-    int64_t group_tiles = hkk_ceil_div(hkk_pass_n(s, p->direction), HKK_TILE_COLUMNS), tiles = s->groups * group_tiles;
-    int64_t column_blocks = hkk_ceil_div(tiles, p->block_columns), phase = 0, pixels, pixel_blocks;
-    implicit m = {.pass = p};
-    for (;; phase++) {
-        pixels = hkk_pass_grid(m.grid, m.begin, s, p->direction, phase);
-        pixel_blocks = hkk_ceil_div(pixels, p->block_pixels);
-        if (block < pixel_blocks * column_blocks)
-            break;
-        block -= pixel_blocks * column_blocks;
-    }
-    int64_t first = block % pixel_blocks * p->block_pixels, tile = block / pixel_blocks * p->block_columns, last_group = -1;
-    m.pixels = hkk_minimum(pixels - first, p->block_pixels);
-    HKK_NAME(prepare_implicit)(&m, scratch);
-    HKK_NAME(fill_rows)(&m, first);
-    for (int64_t end = hkk_minimum(tiles, tile + p->block_columns); tile < end; tile++) {
-        if (m.gathered && tile / group_tiles != last_group)
-            HKK_NAME(gather)(&m, tile / group_tiles);
-        last_group = tile / group_tiles;
+    implicit m = {.pass = p, .k = hkk_pass_k(s, p->direction), .n = hkk_pass_n(s, p->direction)};
+    m.from_channels = forward ? s->C : s->M;
+    m.to_channels = forward ? s->M : s->C;
+    int64_t group_tiles = hkk_ceil_div(m.n, HKK_TILE_COLUMNS), tiles = s->groups * group_tiles;
+    int64_t strip_blocks = hkk_ceil_div(p->strips, p->block_strips), first = block % strip_blocks * p->block_strips;
+    HKK_NAME(list_strips)(&m, first, hkk_minimum(p->strips, first + p->block_strips), scratch);
+    int64_t tile = block / strip_blocks * p->block_columns;
+    for (int64_t end = hkk_minimum(tiles, tile + p->block_columns); tile < end; tile++)
         HKK_NAME(run_tile_columns)(&m, tile / group_tiles, tile % group_tiles * HKK_TILE_COLUMNS);
-    }
 }
 
 static void HKK_NAME(hkk_convolution_pack)(float *packed, const float *w, const hkk_convolution *s, hkk_convolution_direction direction,

@@ -132,7 +132,7 @@ static void HKK_NAME(hkk_depthwise_run_block)(const hkk_convolution_pass *p, int
     const int64_t *to_size = forward ? s->out : s->in;
     int64_t phases = forward ? 1 : s->stride[2], rows = s->batch * to_size[0] * to_size[1];
     depthwise_row r = {.pass = p, .taps = (depthwise_tap *)scratch, .from_step = (forward ? s->stride[2] : 1) * s->C, .to_step = phases * s->C};
-    for (int64_t row = block * p->block_pixels; row < hkk_minimum(rows, (block + 1) * p->block_pixels); row++)
+    for (int64_t row = block * p->block_strips; row < hkk_minimum(rows, (block + 1) * p->block_strips); row++)
         for (int64_t phase = 0; phase < hkk_minimum(phases, to_size[2]); phase++) {
             int64_t at[3] = {row / to_size[1] % to_size[0], row % to_size[1], phase};
             r.positions = hkk_ceil_div(to_size[2] - phase, phases);

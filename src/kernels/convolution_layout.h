@@ -46,34 +46,36 @@ static inline int64_t hkk_pass_n(const hkk_convolution *s, hkk_convolution_direc
     return direction == HKK_CONVOLUTION_FORWARD ? s->group_m : s->group_c;
 }
 
-/** Backward data runs in phases, one for each residue of the position by the stride that occurs; forward has one. */
-static inline int64_t hkk_dim_phases(const hkk_convolution *s, hkk_convolution_direction direction, int d)
+/** Positions of the result in one dimension, and those of `from`. */
+static inline int64_t hkk_to_size(const hkk_convolution *s, hkk_convolution_direction direction, int d)
 {
-    return direction == HKK_CONVOLUTION_FORWARD || s->in[d] < 1 ? 1 : hkk_minimum(s->stride[d], s->in[d]);
+    return direction == HKK_CONVOLUTION_FORWARD ? s->out[d] : s->in[d];
 }
-static inline int64_t hkk_pass_phases(const hkk_convolution *s, hkk_convolution_direction direction)
+static inline int64_t hkk_from_size(const hkk_convolution *s, hkk_convolution_direction direction, int d)
 {
-    return hkk_dim_phases(s, direction, 0) * hkk_dim_phases(s, direction, 1) * hkk_dim_phases(s, direction, 2);
+    return direction == HKK_CONVOLUTION_FORWARD ? s->in[d] : s->out[d];
 }
 
-/** The grid of positions of a phase, and the number of them over the batch. */
-static inline int64_t hkk_pass_grid(int64_t grid[3], int64_t begin[3], const hkk_convolution *s, hkk_convolution_direction direction,
-                                    int64_t phase)
-{
-    int64_t pixels = s->batch;
-    for (int d = 2; d >= 0; d--) {
-        if (direction == HKK_CONVOLUTION_FORWARD) {
-            begin[d] = 0;
-            grid[d] = s->out[d];
-        } else {
-            begin[d] = phase % hkk_dim_phases(s, direction, d);
-            phase /= hkk_dim_phases(s, direction, d);
-            grid[d] = s->in[d] > begin[d] ? hkk_ceil_div(s->in[d] - begin[d], s->stride[d]) : 0;
-        }
-        pixels *= grid[d];
-    }
-    return pixels;
-}
+/** A stretch of positions begin, begin + step ... of the result, in one dimension, that are reached by the same taps. */
+typedef struct hkk_stretch {
+    int64_t begin, step, count;
+    int64_t tap, tap_step, taps;       /* taps tap, tap + tap_step ... of the kernel */
+    int64_t from, from_step, from_tap; /* source of the first position under the first tap; per position; per tap */
+} hkk_stretch;
+
+/** Steps to the next stretch of dimension d; start with {0}. False after the last. Backward data has some for each residue of the
+ * position by the stride, as only every stride-th tap reaches a position. */
+bool hkk_next_stretch(hkk_stretch *stretch, const hkk_convolution *s, hkk_convolution_direction direction, int d);
+
+/** A region: pixels of the result that are reached by the same taps, one stretch per dimension. Its pixels, over the batch, are cut
+ * in strips of 12. */
+typedef struct hkk_region {
+    hkk_stretch at[3];
+    int64_t pixels, strips; /* over the batch */
+} hkk_region;
+
+/** Steps to the next region; start with {0}. False after the last. */
+bool hkk_next_region(hkk_region *region, const hkk_convolution *s, hkk_convolution_direction direction);
 
 /** Pixels and output rows in a chunk of the backward weights, at most. */
 static inline int64_t hkk_chunk_row_count(const hkk_convolution_weights_pass *p)

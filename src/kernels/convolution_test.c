@@ -59,8 +59,8 @@ static void reference_forward(float *y, const buffers *b, bool bias, bool residu
             float sum = 0;
             for (int64_t tap = 0; tap < s->taps; tap++) {
                 place p = locate(s, i / s->out_pixels, i % s->out_pixels, tap);
-                for (int64_t c = 0; c < s->group_c && (p.in >= 0 || !s->depthwise); c++)
-                    sum = fmaf(p.in < 0 ? 0 : b->x[(p.sample * s->in_pixels + p.in) * s->C + group * s->group_c + c],
+                for (int64_t c = 0; c < s->group_c && p.in >= 0; c++)
+                    sum = fmaf(b->x[(p.sample * s->in_pixels + p.in) * s->C + group * s->group_c + c],
                                b->w[(m * s->group_c + c) * s->taps + tap], sum);
             }
             if (bias)

@@ -6,9 +6,10 @@
 
 /* One chunk seen by one strip: `count` stretches of K pixels. */
 typedef struct stretches {
-    const float **a;  /* [count][12] */
-    const float **b;  /* [count]: dy, channel 0 of the group */
-    const float **tail; /* [count]: the last columns of dy, padded to 16 */
+    const float *a[12]; /* a pointer into x per row of the strip */
+    int64_t *x;         /* [count]: where stretches begin, in floats from there, */
+    int64_t *dy;        /* from dy, channel 0 of the group, */
+    int64_t *tail;      /* and in the last columns of dy, padded to 16 */
     int64_t count, K;
 } stretches;
 
@@ -28,8 +29,7 @@ static void HKK_NAME(chunk_range)(int64_t *begin, int64_t *end, const hkk_convol
 }
 
 /* Lists the stretches of output rows that a tap sees inside x; x_channel is the channel of the strip's first row. */
-static void HKK_NAME(list_stretches)(stretches *list, const hkk_convolution_weights_pass *p, int64_t begin, int64_t end, int64_t tap, int64_t x_channel,
-                                     int64_t y_channel, const float *tail)
+static void HKK_NAME(list_stretches)(stretches *list, const hkk_convolution_weights_pass *p, int64_t begin, int64_t end, int64_t tap, int64_t x_channel)
 {
     const hkk_convolution *s = p->shape;
     int64_t shift[3] = {tap / (s->kernel[1] * s->kernel[2]) * s->dilation[0] - s->pad[0],
@@ -46,12 +46,12 @@ static void HKK_NAME(list_stretches)(stretches *list, const hkk_convolution_weig
             continue;
         int64_t sample = row / (s->out[0] * s->out[1]);
         int64_t place = ((sample * s->in[0] + d) * s->in[1] + h) * s->in[2] + low * s->stride[2] + shift[2];
-        const float *x = p->x + place * s->C + x_channel;
-        for (int i = 0; i < 12; i++)
-            list->a[list->count * 12 + i] = x + i;
-        list->b[list->count] = p->dy + (row * s->out[2] + low) * s->M + y_channel;
-        list->tail[list->count++] = tail + ((row - begin) * s->out[2] + low) * 16;
+        list->x[list->count] = place * s->C;
+        list->dy[list->count] = (row * s->out[2] + low) * s->M;
+        list->tail[list->count++] = ((row - begin) * s->out[2] + low) * 16;
     }
+    for (int i = 0; i < 12; i++)
+        list->a[i] = p->x + x_channel + i;
 }
 
 /* Gathers the rows of x for all taps: [pixel][tap, channel], zeros in the padding. */
@@ -85,24 +85,25 @@ static void HKK_NAME(copy_tail)(float *tail, const hkk_convolution_weights_pass 
 }
 
 /* The tiles of one strip: dw rows to [rows][group_m]. */
-static void HKK_NAME(weights_strip)(float *to, const stretches *list, int64_t a_step, const hkk_convolution *s, int rows)
+static void HKK_NAME(weights_strip)(float *to, const stretches *list, int64_t a_step, const hkk_convolution *s, int rows, const float *dy,
+                                    const float *tail)
 {
     float *c[12];
-    hkk_gemm_tile t = {.a = list->a, .a_tap = 12, .a_step = a_step, .taps = list->count, .K = list->K, .c = c, .rows = rows, .b_panel = HKK_PANEL};
+    hkk_gemm_tile t = {.a = list->a, .a_tap = list->x, .a_step = a_step, .taps = list->count, .K = list->K, .c = c, .rows = rows, .b_panel = HKK_PANEL};
     int64_t whole = s->group_m / 16 * 16;
-    t.b = list->b;
+    t.b_tap = list->dy;
     t.b_step = s->M;
     for (int64_t column = 0; column < whole; column += HKK_TILE_COLUMNS) {
         t.columns = (int)hkk_minimum(whole - column, HKK_TILE_COLUMNS);
-        t.b_offset = column;
+        t.b = dy + column;
         for (int i = 0; i < rows; i++)
             c[i] = to + i * s->group_m + column;
         HKK_NAME(hkk_gemm_tile_run)(&t);
     }
     if (whole < s->group_m) {
         t.columns = (int)(s->group_m - whole);
-        t.b = list->tail;
-        t.b_offset = 0;
+        t.b = tail;
+        t.b_tap = list->tail;
         t.b_step = 16;
         for (int i = 0; i < rows; i++)
             c[i] = to + i * s->group_m + whole;
@@ -116,8 +117,8 @@ static int64_t HKK_NAME(weights_chunk)(float *to, const hkk_convolution_weights_
     const hkk_convolution *s = p->shape;
     int64_t segments = hkk_chunk_row_count(p), k = s->taps * s->group_c, begin, end, done = 0;
     stretches list;
-    list.a = hkk_take_words(&scratch, 12 * segments);
-    list.b = hkk_take_words(&scratch, segments);
+    list.x = hkk_take_words(&scratch, segments);
+    list.dy = hkk_take_words(&scratch, segments);
     list.tail = hkk_take_words(&scratch, segments);
     float *tail = hkk_take(&scratch, 16 * segments * s->out[2]);
     HKK_NAME(chunk_range)(&begin, &end, p, chunk);
@@ -131,16 +132,17 @@ static int64_t HKK_NAME(weights_chunk)(float *to, const hkk_convolution_weights_
             rows = (int)hkk_minimum(k - strip * 12, 12);
             for (int i = 0; i < 12; i++)
                 list.a[i] = scratch + strip * 12 + i;
-            list.b[0] = p->dy + begin * s->out[2] * s->M + group * s->group_m;
-            list.tail[0] = tail;
+            list.x[0] = list.tail[0] = 0;
+            list.dy[0] = begin * s->out[2] * s->M;
             list.count = 1;
             list.K = (end - begin) * s->out[2];
         } else {
             int64_t c = strip % tap_strips * 12;
             rows = (int)hkk_minimum(s->group_c - c, 12);
-            HKK_NAME(list_stretches)(&list, p, begin, end, strip / tap_strips, group * s->group_c + c, group * s->group_m, tail);
+            HKK_NAME(list_stretches)(&list, p, begin, end, strip / tap_strips, group * s->group_c + c);
         }
-        HKK_NAME(weights_strip)(to + done * s->group_m, &list, p->gather ? k : s->stride[2] * s->C, s, rows);
+        HKK_NAME(weights_strip)(to + done * s->group_m, &list, p->gather ? k : s->stride[2] * s->C, s, rows,
+                                p->dy + group * s->group_m, tail);
         done += rows;
     }
     return done;

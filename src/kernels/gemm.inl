@@ -87,7 +87,8 @@ static void HKK_NAME(hkk_gemm_run_block)(const hkk_gemm *g, int64_t block, float
     int64_t row_begin = block % row_blocks * g->block_rows, rows = minimum(g->M - row_begin, g->block_rows);
     int64_t begin = block / row_blocks * g->block_columns, end = minimum(g->N, begin + g->block_columns);
     float *copy_b = scratch, *copy_a = g->b_unpacked ? scratch + g->block_k * HKK_TILE_COLUMNS : scratch;
-    hkk_gemm_tile t = {.taps = 1, .clamp = g->epilogue.clamp, .lo = g->epilogue.lo, .hi = g->epilogue.hi};
+    static const int64_t whole = 0;
+    hkk_gemm_tile t = {.taps = 1, .a_tap = &whole, .b_tap = &whole, .clamp = g->epilogue.clamp, .lo = g->epilogue.lo, .hi = g->epilogue.hi};
     int64_t k = 0;
     do { /* once also for K = 0, which gives the epilogue of 0 */
         t.K = minimum(g->K - k, g->block_k);
@@ -97,8 +98,7 @@ static void HKK_NAME(hkk_gemm_run_block)(const hkk_gemm *g, int64_t block, float
             HKK_NAME(copy_a)(copy_a, g, row_begin, rows, k, t.K);
         for (int64_t column = begin; column < end; column += HKK_TILE_COLUMNS) {
             t.columns = (int)minimum(end - column, HKK_TILE_COLUMNS);
-            const float *b = HKK_NAME(point_b)(&t, g, copy_b, column, k);
-            t.b = &b;
+            t.b = HKK_NAME(point_b)(&t, g, copy_b, column, k);
             HKK_NAME(run_columns)(&t, g, copy_a, row_begin, rows, column, k);
         }
         k += t.K;

@@ -8,13 +8,15 @@
 #define HKK_TILE_ROWS    12
 #define HKK_TILE_COLUMNS 64
 
-/** A tile. k runs over `taps` x K elements. Of tap t, element k: A of row i is a[t * a_tap + i][a_offset + k * a_step]; B's columns
- * 0 .. 31 lie at b[t][b_offset + k * b_step], columns 32 .. 63 b_panel behind. Whole vectors of 16 columns are read. */
+/** A tile. k runs over `taps` x K elements. Of tap t, element k: A of row i is a[i][a_tap[t] + a_offset + k * a_step]; B's columns
+ * 0 .. 31 lie at b[b_tap[t] + k * b_step], columns 32 .. 63 b_panel behind. Whole vectors of 16 columns are read. */
 typedef struct hkk_gemm_tile {
-    const float *const *a; /* row pointers, 12 or more per tap */
-    int64_t a_tap, a_offset, a_step;
-    const float *const *b; /* a pointer per tap */
-    int64_t b_offset, b_step, b_panel;
+    const float *const *a; /* a pointer per row */
+    const int64_t *a_tap;
+    int64_t a_offset, a_step;
+    const float *b;
+    const int64_t *b_tap;
+    int64_t b_step, b_panel;
     int64_t taps, K;
     float *const *c; /* a pointer to column 0 of each row */
     int rows, columns; /* 1 .. 12, 1 .. 64 */

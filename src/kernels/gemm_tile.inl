@@ -23,14 +23,14 @@ HKK_INLINE void HKK_NAME(tile_body)(const hkk_gemm_tile *t, int row, int first, 
             sum[i][v] = !t->accumulate ? hkk_zero() : v < V - 1 || last_columns >= 16 ? hkk_load(c) : hkk_load_n(c, last_columns);
         }
     int64_t step = t->a_step, b_step = t->b_step;
-    int64_t offset = t->b_offset + (first < 2 ? 16 * first : t->b_panel + 16 * (first - 2));
-    for (int64_t tap = 0; tap < t->taps; tap++) {
-        const float *a[12];
+    const float *b = t->b + (first < 2 ? 16 * first : t->b_panel + 16 * (first - 2));
+    const float *a[12];
 #pragma GCC unroll 12
-        for (int i = 0; i < R; i++)
-            a[i] = t->a[tap * t->a_tap + row + i];
-        int64_t index = t->a_offset;
-        const float *left = t->b[tap] + offset;
+    for (int i = 0; i < R; i++)
+        a[i] = t->a[row + i];
+    for (int64_t tap = 0; tap < t->taps; tap++) {
+        int64_t index = t->a_tap[tap] + t->a_offset;
+        const float *left = b + t->b_tap[tap];
         const float *right = left + t->b_panel; /* of vectors 2 and 3 */
         for (int64_t k = t->K; k > 0; k--) {
             /* Hides the index, so that the compiler addresses [row + index] and does not advance every row pointer. */
