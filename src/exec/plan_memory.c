@@ -56,6 +56,14 @@ static bool only_reader(const hki_step *step, int i)
     return true;
 }
 
+/* True if element i of one tensor stands where element i of the other does. Equal sizes are not enough: a broadcast
+ * float [1] is as long as a bool [4]. */
+static bool same_elements(const hk_tensor *a, const hk_tensor *b)
+{
+    return a->layout == b->layout && hk_dtype_size(a->dtype) == hk_dtype_size(b->dtype) &&
+           hki_shape_equal(a->rank, a->dims, b->rank, b->dims);
+}
+
 /* Lets the output of an elementwise step take over the memory of an input that dies there. */
 static void reuse_in_place(hki_plan *plan)
 {
@@ -71,7 +79,7 @@ static void reuse_in_place(hki_plan *plan)
                 continue;
             hki_storage *from = hki_storage_root(step->in[i]->storage);
             if (from->kind != HKI_IN_ARENA || from->last != s || from->size != to->size || from == to ||
-                step->in[i]->tensor.layout != step->out[0]->tensor.layout)
+                !same_elements(&step->in[i]->tensor, &step->out[0]->tensor))
                 continue;
             to->merged = from;
             from->last = to->last;

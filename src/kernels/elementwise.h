@@ -1,8 +1,9 @@
-/* Kernel family: elementwise functions on rows. A row is a run of consecutive elements of the output; an operand is either as long, or
- * one element that is spread over the row. Every element is computed by itself, so a row may be cut anywhere.
+/* Kernel family: elementwise functions on rows. A row is a run of consecutive elements of the output; an operand is
+ * either as long, or one element that is spread over the row. Every element is computed by itself, so a row may be cut
+ * anywhere.
  *
- * The list below names all elementwise functions of the library. This family computes the ones of its first part in float32; other types,
- * and what is rare, are plain C in src/ops (their entries in the table are NULL). */
+ * The list below names all elementwise functions of the library. This family computes the ones of its first part in
+ * float32; other types, and what is rare, are plain C in src/ops (their entries in the table are NULL). */
 #ifndef HKI_KERNELS_ELEMENTWISE_H
 #define HKI_KERNELS_ELEMENTWISE_H
 

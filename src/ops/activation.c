@@ -1,4 +1,5 @@
-/* Activations, each with a private operator for its gradient; Elu, Selu and Celu are one function with other parameters. */
+/* Activations, each with a private operator for its gradient; Elu, Selu and Celu are one function with other
+ * parameters. */
 #include <string.h>
 
 #include "ops/elementwise_op.h"
@@ -7,8 +8,8 @@
 static hk_status backward(hki_grad *g, const char *op, hk_value *b)
 {
     if (g->need[0])
-        hk_graph_node(g->graph, "halka", op, NULL, HK_VALUES(g->dy[0], b), g->node->attribute_count, g->node->attributes, 1,
-                      &g->dx[0]);
+        hk_graph_node(g->graph, "halka", op, NULL, HK_VALUES(g->dy[0], b), g->node->attribute_count,
+                      g->node->attributes, 1, &g->dx[0]);
     return NULL;
 }
 
@@ -34,14 +35,19 @@ static const hki_case wide_cases[] = {HKI_UNARY_CASES_IN("{-5,5}")};
 /* ---- Without parameters. ---- */
 
 /* symbol, row of the kernels, what the gradient is computed from */
-#define SIMPLE(symbol, op_name, formula, types, from, second, list, ...)                                           \
-    HKI_RUN_ROW(symbol, symbol)                                                                                    \
-    HKI_RUN_ROW(symbol##_backward, symbol##_grad)                                                                  \
-    BACKWARD_FROM_##from(symbol, op_name "Grad")                                                                   \
-    const hki_op hki_op_##symbol = {.name = op_name, .doc = formula, HKI_UNARY(types), .versions = {__VA_ARGS__},  \
-                                    .run = symbol##_run, .grad = symbol##_grad, .cases = list};                    \
-    const hki_op hki_op_##symbol##_grad = {.name = op_name "Grad", .doc = "gradient of " op_name, HKI_BACKWARD(second), \
-                                           .run = symbol##_backward_run};
+#define SIMPLE(symbol, op_name, formula, types, from, second, list, ...)                                               \
+    HKI_RUN_ROW(symbol, symbol)                                                                                        \
+    HKI_RUN_ROW(symbol##_backward, symbol##_grad)                                                                      \
+    BACKWARD_FROM_##from(symbol, op_name "Grad")                                                                       \
+    const hki_op hki_op_##symbol = {.name = op_name,                                                                   \
+                                    .doc = formula,                                                                    \
+                                    HKI_UNARY(types),                                                                  \
+                                    .versions = {__VA_ARGS__},                                                         \
+                                    .run = symbol##_run,                                                               \
+                                    .grad = symbol##_grad,                                                             \
+                                    .cases = list};                                                                    \
+    const hki_op hki_op_##symbol##_grad = {                                                                            \
+        .name = op_name "Grad", .doc = "gradient of " op_name, HKI_BACKWARD(second), .run = symbol##_backward_run};
 
 SIMPLE(relu, "Relu", "Y = max(0, X)", HKI_FLOATS | HKI_SIGNED_INTS, Y, "y", any_cases, SINCE_1, {13, NULL}, {14, NULL})
 SIMPLE(sigmoid, "Sigmoid", "Y = 1 / (1 + e^-X)", HKI_FLOATS, Y, "y", wide_cases, SINCE_1, {13, NULL})
@@ -54,27 +60,36 @@ SIMPLE(mish, "Mish", "Y = X tanh(log(1 + e^X))", HKI_FLOATS, X, "x", wide_cases,
 
 /* ---- With parameters. ---- */
 
-#define WITH_PARAMETERS(symbol, op_name, formula, p0, p1, parameters, list, ...)                                   \
-    static hk_status symbol##_run(hki_run *r)                                                                      \
-    {                                                                                                              \
-        return hki_run_row(r, HKK_ROW_##symbol, p0, p1, 0);                                                        \
-    }                                                                                                              \
-    static hk_status symbol##_backward_run(hki_run *r)                                                             \
-    {                                                                                                              \
-        return hki_run_row(r, HKK_ROW_##symbol##_grad, p0, p1, 0);                                                 \
-    }                                                                                                              \
-    BACKWARD_FROM_X(symbol, op_name "Grad")                                                                        \
-    const hki_op hki_op_##symbol = {.name = op_name, .doc = formula, HKI_UNARY(HKI_FLOATS), .attributes = {parameters}, \
-                                    .versions = {__VA_ARGS__}, .run = symbol##_run, .grad = symbol##_grad, .cases = list}; \
-    const hki_op hki_op_##symbol##_grad = {.name = op_name "Grad", .doc = "gradient of " op_name, HKI_BACKWARD("x"), \
-                                           .attributes = {parameters}, .run = symbol##_backward_run};
+#define WITH_PARAMETERS(symbol, op_name, formula, p0, p1, parameters, list, ...)                                       \
+    static hk_status symbol##_run(hki_run *r)                                                                          \
+    {                                                                                                                  \
+        return hki_run_row(r, HKK_ROW_##symbol, p0, p1, 0);                                                            \
+    }                                                                                                                  \
+    static hk_status symbol##_backward_run(hki_run *r)                                                                 \
+    {                                                                                                                  \
+        return hki_run_row(r, HKK_ROW_##symbol##_grad, p0, p1, 0);                                                     \
+    }                                                                                                                  \
+    BACKWARD_FROM_X(symbol, op_name "Grad")                                                                            \
+    const hki_op hki_op_##symbol = {.name = op_name,                                                                   \
+                                    .doc = formula,                                                                    \
+                                    HKI_UNARY(HKI_FLOATS),                                                             \
+                                    .attributes = {parameters},                                                        \
+                                    .versions = {__VA_ARGS__},                                                         \
+                                    .run = symbol##_run,                                                               \
+                                    .grad = symbol##_grad,                                                             \
+                                    .cases = list};                                                                    \
+    const hki_op hki_op_##symbol##_grad = {.name = op_name "Grad",                                                     \
+                                           .doc = "gradient of " op_name,                                              \
+                                           HKI_BACKWARD("x"),                                                          \
+                                           .attributes = {parameters},                                                 \
+                                           .run = symbol##_backward_run};
 #define AND ,
 
 static const hki_case leaky_cases[] = {
     {"f[3,7]", NULL}, {"f[2,3,2,2]", "alpha=0.2"}, {"f[]", "alpha=-0.5"}, {"f[0]", NULL}, {NULL, NULL},
 };
-WITH_PARAMETERS(leaky_relu, "LeakyRelu", "Y = X < 0 ? alpha X : X", ALPHA(r), 0, ATTRIBUTE("alpha", 0.01f), leaky_cases, SINCE_1,
-                {16, NULL})
+WITH_PARAMETERS(leaky_relu, "LeakyRelu", "Y = X < 0 ? alpha X : X", ALPHA(r), 0, ATTRIBUTE("alpha", 0.01f), leaky_cases,
+                SINCE_1, {16, NULL})
 static const hki_case threshold_cases[] = {
     {"f[3,7]", NULL}, {"f[2,3,2,2]", "alpha=0.5"}, {"f[]", "alpha=-0.5"}, {"f[0]", NULL}, {NULL, NULL},
 };
@@ -88,7 +103,8 @@ WITH_PARAMETERS(hard_sigmoid, "HardSigmoid", "Y = max(0, min(1, alpha X + beta))
 static const hki_case swish_cases[] = {
     {"f[3,7]{-5,5}", NULL}, {"f[2,3,2,2]{-3,3}", "alpha=1.7"}, {"f[]", NULL}, {"f[0]", NULL}, {NULL, NULL},
 };
-WITH_PARAMETERS(swish, "Swish", "Y = X sigmoid(alpha X)", ALPHA(r), 0, ATTRIBUTE("alpha", 1.0f), swish_cases, {24, NULL})
+WITH_PARAMETERS(swish, "Swish", "Y = X sigmoid(alpha X)", ALPHA(r), 0, ATTRIBUTE("alpha", 1.0f), swish_cases,
+                {24, NULL})
 
 /* ---- Elu, Selu, Celu: Y = X > 0 ? gain X : scale (e^(rate X) - 1). ---- */
 
@@ -217,14 +233,16 @@ static hk_status gelu_infer(hki_infer *c)
 }
 
 static const hki_case gelu_cases[] = {
-    {"f[3,7]{-4,4}", NULL}, {"f[2,3,2,2]{-4,4}", "approximate=tanh"}, {"f[]", NULL}, {"f[0]", "approximate=none"}, {NULL, NULL},
+    {"f[3,7]{-4,4}", NULL}, {"f[2,3,2,2]{-4,4}", "approximate=tanh"}, {"f[]", NULL}, {"f[0]", "approximate=none"},
+    {NULL, NULL},
 };
 
 #define GELU_ATTRIBUTES {{"approximate", HK_ATTRIBUTE_STRING, {.s = "none"}, false}}
 
 const hki_op hki_op_gelu = {
     .name = "Gelu",
-    .doc = "Y = X Phi(X), Phi being the normal distribution; approximate = tanh: X (1 + tanh(sqrt(2 / pi) (X + 0.044715 X^3))) / 2",
+    .doc = "Y = X Phi(X), Phi being the normal distribution; approximate = tanh: X (1 + tanh(sqrt(2 / pi) (X + "
+           "0.044715 X^3))) / 2",
     .inputs = {{"X", "T", HKI_FLOATS, 0}},
     .outputs = {{"Y", "T", HKI_FLOATS, 0}},
     .attributes = GELU_ATTRIBUTES,

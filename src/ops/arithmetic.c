@@ -76,7 +76,8 @@ const hki_op hki_op_mul = {
     .cases = binary_cases,
 };
 
-static const hki_case div_cases[] = {HKI_BINARY_CASES_IN("", "{0.5,2}"), {"f[2,3] f[2,3]{-2,-0.5}", NULL}, {NULL, NULL}};
+static const hki_case div_cases[] = {
+    HKI_BINARY_CASES_IN("", "{0.5,2}"), {"f[2,3] f[2,3]{-2,-0.5}", NULL}, {NULL, NULL}};
 
 const hki_op hki_op_div = {
     .name = "Div",

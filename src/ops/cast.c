@@ -57,8 +57,9 @@ static hk_status cast_infer(hki_infer *c)
 /* Opset 1 names the type. */
 static hk_status cast_from_1(hki_draft *draft)
 {
-    static const char *const names[] = {"UNDEFINED", "FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "STRING",
-                                        "BOOL", "FLOAT16", "DOUBLE", "UINT32", "UINT64", "COMPLEX64", "COMPLEX128"};
+    static const char *const names[] = {"UNDEFINED", "FLOAT",  "UINT8",     "INT8",      "UINT16",  "INT16",
+                                        "INT32",     "INT64",  "STRING",    "BOOL",      "FLOAT16", "DOUBLE",
+                                        "UINT32",    "UINT64", "COMPLEX64", "COMPLEX128"};
     const hk_attribute *to = hki_draft_attribute(draft, "to");
     if (!to || to->kind != HK_ATTRIBUTE_STRING)
         return NULL;
@@ -69,8 +70,16 @@ static hk_status cast_from_1(hki_draft *draft)
 }
 
 static const hki_case cast_cases[] = {
-    {"f[2,3]", "to=1"}, {"f[2,3]", "to=11"}, {"f[3,13]{-300,300}", "to=7"}, {"f[3]=(0,0.5,-2)", "to=9"}, {"i64[3]=(1,-2,300)", "to=2"},
-    {"f[]", "to=6"}, {"f[0,2]", "to=3"}, {"f[2,3,2,2]", "to=16"}, {"bool[2]=(0,1)", "to=1"}, {NULL, NULL},
+    {"f[2,3]", "to=1"},
+    {"f[2,3]", "to=11"},
+    {"f[3,13]{-300,300}", "to=7"},
+    {"f[3]=(0,0.5,-2)", "to=9"},
+    {"i64[3]=(1,-2,300)", "to=2"},
+    {"f[]", "to=6"},
+    {"f[0,2]", "to=3"},
+    {"f[2,3,2,2]", "to=16"},
+    {"bool[2]=(0,1)", "to=1"},
+    {NULL, NULL},
 };
 
 #define CAST_ATTRIBUTES \
@@ -82,7 +91,15 @@ const hki_op hki_op_cast = {
     .inputs = {{"input", "T1", HKI_ANY, 0}},
     .outputs = {{"output", "T2", HKI_ANY, 0}},
     .attributes = {{"to", HK_ATTRIBUTE_INT, {.i = 0}, true}, CAST_ATTRIBUTES},
-    .versions = {{1, cast_from_1}, {6, NULL}, {9, NULL}, {13, NULL}, {19, NULL}, {21, NULL}, {23, NULL}, {24, NULL}, {25, NULL}},
+    .versions = {{1, cast_from_1},
+                 {6, NULL},
+                 {9, NULL},
+                 {13, NULL},
+                 {19, NULL},
+                 {21, NULL},
+                 {23, NULL},
+                 {24, NULL},
+                 {25, NULL}},
     .flags = HKI_OP_ELEMENTWISE | HKI_OP_SAME_IF_EQUAL,
     .layout = HKI_LAYOUT_SAME,
     .infer = cast_infer,
@@ -102,7 +119,8 @@ static hk_status cast_like_infer(hki_infer *c)
 }
 
 static const hki_case cast_like_cases[] = {
-    {"f[2,3] f[1]!", NULL}, {"f[3]{-9,9} i64[1]", NULL}, {"i64[3]=(1,-2,3) f[]!", NULL}, {"f[0] bool[2]", NULL}, {NULL, NULL},
+    {"f[2,3] f[1]!", NULL}, {"f[3]{-9,9} i64[1]", NULL}, {"i64[3]=(1,-2,3) f[]!", NULL}, {"f[0] bool[2]", NULL},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_cast_like = {
@@ -135,7 +153,8 @@ const hki_op hki_op_identity = {
     .doc = "output = input",
     .inputs = {{"input", "V", HKI_ANY, 0}},
     .outputs = {{"output", "V", HKI_ANY, 0}},
-    .versions = {{1, NULL}, {13, NULL}, {14, NULL}, {16, NULL}, {19, NULL}, {21, NULL}, {23, NULL}, {24, NULL}, {25, NULL}},
+    .versions =
+        {{1, NULL}, {13, NULL}, {14, NULL}, {16, NULL}, {19, NULL}, {21, NULL}, {23, NULL}, {24, NULL}, {25, NULL}},
     .flags = HKI_OP_ALIAS | HKI_OP_ELEMENTWISE,
     .layout = HKI_LAYOUT_SAME,
     .infer = hki_infer_same,

@@ -97,7 +97,7 @@ static hk_status clip_grad(hki_grad *g)
     hk_value *low = count > 1 ? g->x[1] : NULL, *high = count > 2 ? g->x[2] : NULL;
     hk_value *inputs[4] = {g->dy[0], g->x[0], low, high};
     if (g->need[0])
-        hk_graph_node(g->graph, "halka", "ClipGrad", NULL, high ? 4 : low ? 3 : 2, inputs, HK_NO_ATTRIBUTES, 1, &g->dx[0]);
+        hk_graph_node(g->graph, "halka", "ClipGrad", NULL, count + 1, inputs, HK_NO_ATTRIBUTES, 1, &g->dx[0]);
     if (low && g->need[1])
         g->dx[1] = limit_gradient(g, "Less", g->x[0], low);
     if (high && g->need[2])
@@ -114,15 +114,22 @@ static hk_status clip_from_6(hki_draft *draft)
 }
 
 static const hki_case clip_cases[] = {
-    {"f[3,13] f[]=(-0.5) f[]=(1)", NULL}, {"f[2,3,2,2] f[]=(-0.5)", NULL}, {"f[5] - f[]=(0.25)", NULL}, {"f[2,3]", NULL},
-    {"f[] f[]=(-0.5) f[]=(1)", NULL}, {"f[0,2] f[]=(-0.5) f[]=(1)", NULL},
-    {"i64[3]=(1,-4,9) i64[]=(0) i64[]=(5)", NULL}, {NULL, NULL},
+    {"f[3,13] f[]=(-0.5) f[]=(1)", NULL},
+    {"f[2,3,2,2] f[]=(-0.5)", NULL},
+    {"f[5] - f[]=(0.25)", NULL},
+    {"f[2,3]", NULL},
+    {"f[] f[]=(-0.5) f[]=(1)", NULL},
+    {"f[0,2] f[]=(-0.5) f[]=(1)", NULL},
+    {"i64[3]=(1,-4,9) i64[]=(0) i64[]=(5)", NULL},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_clip = {
     .name = "Clip",
     .doc = "output = min(max, max(min, input))",
-    .inputs = {{"input", "T", HKI_NUMERIC, 0}, {"min", "T", HKI_NUMERIC, HKI_OPTIONAL}, {"max", "T", HKI_NUMERIC, HKI_OPTIONAL}},
+    .inputs = {{"input", "T", HKI_NUMERIC, 0},
+               {"min", "T", HKI_NUMERIC, HKI_OPTIONAL},
+               {"max", "T", HKI_NUMERIC, HKI_OPTIONAL}},
     .outputs = {{"output", "T", HKI_NUMERIC, 0}},
     .versions = {{1, hki_upgrade_drop_consumed}, {6, clip_from_6}, {11, NULL}, {12, NULL}, {13, NULL}},
     .flags = HKI_OP_ELEMENTWISE,
@@ -205,8 +212,8 @@ static hk_status prelu_from_6(hki_draft *draft)
 }
 
 static const hki_case prelu_cases[] = {
-    {"f[3,13] f[13]", NULL}, {"f[2,3,2,2] f[3,1,1]", NULL}, {"f[2,3] f[]", NULL}, {"f[] f[]", NULL}, {"f[0,3] f[3]", NULL},
-    {"i64[3]=(1,-2,-3) i64[1]=(4)", NULL}, {NULL, NULL},
+    {"f[3,13] f[13]", NULL}, {"f[2,3,2,2] f[3,1,1]", NULL},         {"f[2,3] f[]", NULL}, {"f[] f[]", NULL},
+    {"f[0,3] f[3]", NULL},   {"i64[3]=(1,-2,-3) i64[1]=(4)", NULL}, {NULL, NULL},
 };
 
 #define PRELU_TYPES (HKI_FLOATS | HKI_INDEX | HKI_BIT(HK_UINT32) | HKI_BIT(HK_UINT64))
@@ -229,7 +236,8 @@ const hki_op hki_op_prelu = {
 
 static hk_status shrink_run(hki_run *r)
 {
-    return hki_run_row(r, HKK_ROW_shrink, hki_attribute_float(r->node, "lambd"), hki_attribute_float(r->node, "bias"), 0);
+    return hki_run_row(r, HKK_ROW_shrink, hki_attribute_float(r->node, "lambd"), hki_attribute_float(r->node, "bias"),
+                       0);
 }
 
 static hk_status shrink_grad(hki_grad *g)

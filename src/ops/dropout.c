@@ -1,9 +1,9 @@
-/* Dropout and its gradient. An element is kept or dropped by a random number that is a pure function of the seed, the node, the step, the global index of
- * the sample (dimension 0) and the element in the sample: not of threads, batches, layouts or ranks. The gradient draws the same
- * numbers again, so no mask has to be kept.
+/* Dropout and its gradient. An element is kept or dropped by a random number that is a pure function of the seed, the
+ * node, the step, the global index of the sample (dimension 0) and the element in the sample: not of threads, batches,
+ * layouts or ranks. The gradient draws the same numbers again, so no mask has to be kept.
  *
- * Elements of a sample are numbered with the channels innermost from rank 4 on, the order in which convolutions leave their results, and
- * in plain order below. One Philox block gives the numbers of four elements. */
+ * Elements of a sample are numbered with the channels innermost from rank 4 on, the order in which convolutions leave
+ * their results, and in plain order below. One Philox block gives the numbers of four elements. */
 #include <string.h>
 
 #include "ops/elementwise_op.h"
@@ -199,7 +199,8 @@ static hk_status backward(hki_grad *g, uint64_t stream)
     if (seed)
         attributes[1] = *seed;
     if (g->need[0] && g->dy[0])
-        hk_graph_node(g->graph, "halka", "DropoutGrad", NULL, g->node->input_count, inputs, seed ? 2 : 1, attributes, 1, &g->dx[0]);
+        hk_graph_node(g->graph, "halka", "DropoutGrad", NULL, g->node->input_count, inputs, seed ? 2 : 1, attributes, 1,
+                      &g->dx[0]);
     return NULL;
 }
 
@@ -230,15 +231,24 @@ static hk_status dropout_from_10(hki_draft *draft)
 }
 
 static const hki_case dropout_cases[] = {
-    {"f[2,3] f[]=(0.5)! bool[]=(1)", "seed=7"}, {"f[2,3,2,2] f[]=(0.25)! bool[]=(1)", "seed=7"}, {"f[3,5,7] f[]=(0.5)! bool[]=(1)", "seed=1"},
-    {"f[2,3] f[]=(0.5)! bool[]=(0)", NULL}, {"f[2,3]", NULL}, {"f[] f[]=(0.5)! bool[]=(1)", "seed=3"},
-    {"f[2,3] f[]=(1)! bool[]=(1)", NULL}, {"f[0,3] f[]=(0.5)! bool[]=(1)", NULL}, {NULL, NULL},
+    {"f[2,3] f[]=(0.5)! bool[]=(1)", "seed=7"},
+    {"f[2,3,2,2] f[]=(0.25)! bool[]=(1)", "seed=7"},
+    {"f[3,5,7] f[]=(0.5)! bool[]=(1)", "seed=1"},
+    {"f[2,3] f[]=(0.5)! bool[]=(0)", NULL},
+    {"f[2,3]", NULL},
+    {"f[] f[]=(0.5)! bool[]=(1)", "seed=3"},
+    {"f[2,3] f[]=(1)! bool[]=(1)", NULL},
+    {"f[0,3] f[]=(0.5)! bool[]=(1)", NULL},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_dropout = {
     .name = "Dropout",
-    .doc = "training: output = data / (1 - ratio) where a random number is at least ratio, else 0; otherwise output = data",
-    .inputs = {{"data", "T", HKI_FLOATS, 0}, {"ratio", "T1", HKI_FLOATS, HKI_OPTIONAL}, {"training_mode", "T2", HKI_BOOLS, HKI_OPTIONAL}},
+    .doc = "training: output = data / (1 - ratio) where a random number is at least ratio, else 0; otherwise output = "
+           "data",
+    .inputs = {{"data", "T", HKI_FLOATS, 0},
+               {"ratio", "T1", HKI_FLOATS, HKI_OPTIONAL},
+               {"training_mode", "T2", HKI_BOOLS, HKI_OPTIONAL}},
     .outputs = {{"output", "T", HKI_FLOATS, 0}, {"mask", "T2", HKI_BOOLS, HKI_OPTIONAL}},
     .attributes = {{"seed", HK_ATTRIBUTE_INT, {.i = 0}, false}},
     .versions = {{1, NULL}, {6, dropout_from_6}, {7, NULL}, {10, dropout_from_10}, {12, NULL}, {13, NULL}, {22, NULL}},
@@ -254,7 +264,9 @@ const hki_op hki_op_dropout_grad = {
     .name = "DropoutGrad",
     .domain = "halka",
     .doc = "gradient of Dropout: draws its numbers again",
-    .inputs = {{"dy", "T", HKI_FLOATS, 0}, {"ratio", "T1", HKI_FLOATS, HKI_OPTIONAL}, {"training_mode", "T2", HKI_BOOLS, HKI_OPTIONAL}},
+    .inputs = {{"dy", "T", HKI_FLOATS, 0},
+               {"ratio", "T1", HKI_FLOATS, HKI_OPTIONAL},
+               {"training_mode", "T2", HKI_BOOLS, HKI_OPTIONAL}},
     .outputs = {{"dx", "T", HKI_FLOATS, 0}},
     .attributes = {{"seed", HK_ATTRIBUTE_INT, {.i = 0}, false}, {"stream", HK_ATTRIBUTE_INT, {.i = 0}, true}},
     .flags = HKI_OP_ELEMENTWISE,

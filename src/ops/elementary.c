@@ -104,7 +104,8 @@ ELEMENTARY(log, "Log", "Y = natural logarithm of X", HKI_FLOATS, log, positive_c
 ELEMENTARY(reciprocal, "Reciprocal", "Y = 1 / X", HKI_FLOATS, reciprocal, positive_cases, SINCE_1)
 ELEMENTARY(floor, "Floor", "Y = largest integer not above X", HKI_FLOATS, flat, any_cases, SINCE_1)
 ELEMENTARY(ceil, "Ceil", "Y = smallest integer not below X", HKI_FLOATS, flat, any_cases, SINCE_1)
-ELEMENTARY(round, "Round", "Y = integer nearest to X, ties to even", HKI_FLOATS, flat, any_cases, {11, NULL}, {22, NULL})
+ELEMENTARY(round, "Round", "Y = integer nearest to X, ties to even", HKI_FLOATS, flat, any_cases, {11, NULL},
+           {22, NULL})
 ELEMENTARY(erf, "Erf", "Y = error function of X", HKI_FLOATS, erf, any_cases, {9, NULL}, {13, NULL})
 ELEMENTARY(sin, "Sin", "Y = sine of X", HKI_FLOATS, sin, any_cases, {7, NULL}, {22, NULL})
 ELEMENTARY(cos, "Cos", "Y = cosine of X", HKI_FLOATS, cos, any_cases, {7, NULL}, {22, NULL})
@@ -115,5 +116,6 @@ ELEMENTARY(atan, "Atan", "Y = arc tangent of X", HKI_FLOATS, atan, any_cases, {7
 ELEMENTARY(sinh, "Sinh", "Y = hyperbolic sine of X", HKI_FLOATS, sinh, any_cases, {9, NULL}, {22, NULL})
 ELEMENTARY(cosh, "Cosh", "Y = hyperbolic cosine of X", HKI_FLOATS, cosh, any_cases, {9, NULL}, {22, NULL})
 ELEMENTARY(asinh, "Asinh", "Y = inverse hyperbolic sine of X", HKI_FLOATS, asinh, any_cases, {9, NULL}, {22, NULL})
-ELEMENTARY(acosh, "Acosh", "Y = inverse hyperbolic cosine of X", HKI_FLOATS, acosh, over_one_cases, {9, NULL}, {22, NULL})
+ELEMENTARY(acosh, "Acosh", "Y = inverse hyperbolic cosine of X", HKI_FLOATS, acosh, over_one_cases, {9, NULL},
+           {22, NULL})
 ELEMENTARY(atanh, "Atanh", "Y = inverse hyperbolic tangent of X", HKI_FLOATS, atanh, small_cases, {9, NULL}, {22, NULL})

@@ -1,8 +1,8 @@
-/* Upgrade rules that elementwise operators share: before opset 7, broadcasting was asked for by the attributes `broadcast` and `axis`, and the second
- * input was aligned with the dims of the first that begin at `axis`. */
+/* Upgrade rules that elementwise operators share: before opset 7, broadcasting was asked for by the attributes
+ * `broadcast` and `axis`, and the second input was aligned with the dims of the first that begin at `axis`. */
 #include <inttypes.h>
 
-#include "ops/elementwise.h"
+#include "ops/broadcast.h"
 
 hk_status hki_upgrade_drop_consumed(hki_draft *draft)
 {

@@ -1,8 +1,8 @@
-/* Elementwise rows in plain C: integers, float64, bool, and what float32 has no vector kernel for. float64 uses the C library's functions; so do the
- * trigonometric functions of float32, computed in float64 and rounded once. */
+/* Elementwise rows in plain C: integers, float64, bool, and what float32 has no vector kernel for. float64 uses the C
+ * library's functions; so do the trigonometric functions of float32, computed in float64 and rounded once. */
 #include <math.h>
 
-#include "ops/elementwise.h"
+#include "ops/broadcast.h"
 
 /* base^exponent, wrapping; a negative exponent gives what truncating the real result gives. */
 static uint64_t unsigned_power(uint64_t base, uint64_t exponent)

@@ -1,5 +1,6 @@
-/* Elementwise rows in plain C for one type, for rows_plain.c: T, NAME, FLOATING, SIGNED, U (the unsigned type of that width) and INTEGER_POWER are defined by
- * the includer. Integers wrap, as they do in every other runtime; a division by zero gives 0. */
+/* Elementwise rows in plain C for one type, for rows_plain.c: T, NAME, FLOATING, SIGNED, U (the unsigned type of that
+ * width) and INTEGER_POWER are defined by the includer. Integers wrap, as they do in every other runtime; a division by
+ * zero gives 0. */
 
 #define ROW_1(name, expr)                                 \
     static void NAME(name)(const hkk_row *r)              \

@@ -93,9 +93,18 @@ static hk_status grad(hki_grad *g)
 }
 
 static const hki_case cases[] = {
-    {"f[2,3,4] f[3,1]!", NULL}, {"f[2,3,2,2] f[3,1,1]!", NULL}, {"f[2,3,2,2] f[3,2,2]!", NULL}, {"f[2,3,2,2] f[1,3,2,2]!", NULL},
-    {"f[2,3,2,2] f[2,1,1,2]!", NULL}, {"f[4,50] f[]!", NULL}, {"f[40,5] f[5]!", NULL}, {"f[3] f[3]!", NULL}, {"f[0,3] f[3]!", NULL},
-    {"f[2,0] f[1]!", NULL}, {"f[] f[]!", NULL}, {NULL, NULL},
+    {"f[2,3,4] f[3,1]!", NULL},
+    {"f[2,3,2,2] f[3,1,1]!", NULL},
+    {"f[2,3,2,2] f[3,2,2]!", NULL},
+    {"f[2,3,2,2] f[1,3,2,2]!", NULL},
+    {"f[2,3,2,2] f[2,1,1,2]!", NULL},
+    {"f[4,50] f[]!", NULL},
+    {"f[40,5] f[5]!", NULL},
+    {"f[3] f[3]!", NULL},
+    {"f[0,3] f[3]!", NULL},
+    {"f[2,0] f[1]!", NULL},
+    {"f[] f[]!", NULL},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_sum_to_shape = {

@@ -68,17 +68,23 @@ static const hki_case extremum_cases[] = {
     {"i64[3]=(1,5,-2) i64[1]=(2)", NULL}, {"f[0,2] f[2] f[1]", NULL}, {NULL, NULL},
 };
 
-/* Not marked as elementwise although they are: only the first two operands may be overwritten, and that one of them may come
- * again among the others is nothing the mark could say. */
-#define VARIADIC(symbol, op_name, formula, types, rule, list, ...)                                          \
-    const hki_op hki_op_##symbol = {.name = op_name, .doc = formula,                                               \
-                                    .inputs = {{"data", "T", types, HKI_VARIADIC}}, .outputs = {{"result", "T", types, 0}}, \
-                                    .versions = {__VA_ARGS__}, .layout = HKI_LAYOUT_SAME,          \
-                                    .infer = hki_infer_elementwise, .run = symbol##_run, .scratch = hki_fold_scratch, \
-                                    .grad = rule##_grad, .cases = list};
+/* Not marked as elementwise although they are: only the first two operands may be overwritten, and that one of them may
+ * come again among the others is nothing the mark could say. */
+#define VARIADIC(symbol, op_name, formula, types, rule, list, ...)                                                     \
+    const hki_op hki_op_##symbol = {.name = op_name,                                                                   \
+                                    .doc = formula,                                                                    \
+                                    .inputs = {{"data", "T", types, HKI_VARIADIC}},                                    \
+                                    .outputs = {{"result", "T", types, 0}},                                            \
+                                    .versions = {__VA_ARGS__},                                                         \
+                                    .layout = HKI_LAYOUT_SAME,                                                         \
+                                    .infer = hki_infer_elementwise,                                                    \
+                                    .run = symbol##_run,                                                               \
+                                    .scratch = hki_fold_scratch,                                                       \
+                                    .grad = rule##_grad,                                                               \
+                                    .cases = list};
 
-VARIADIC(sum, "Sum", "the sum of all inputs, broadcast", HKI_FLOATS, sum, cases, {1, hki_upgrade_drop_consumed}, {6, NULL},
-         {8, NULL}, {13, NULL})
+VARIADIC(sum, "Sum", "the sum of all inputs, broadcast", HKI_FLOATS, sum, cases, {1, hki_upgrade_drop_consumed},
+         {6, NULL}, {8, NULL}, {13, NULL})
 VARIADIC(mean, "Mean", "the mean of all inputs, broadcast", HKI_FLOATS, mean, cases, {1, hki_upgrade_drop_consumed},
          {6, NULL}, {8, NULL}, {13, NULL})
 VARIADIC(max, "Max", "the largest of all inputs, broadcast; NaN if one is NaN", HKI_NUMERIC, extremum, extremum_cases,

@@ -24,9 +24,14 @@ static hk_status grad(hki_grad *g)
 }
 
 static const hki_case cases[] = {
-    {"bool[2,3]=(0,1,1,0,1,0) f[2,3] f[2,3]", NULL}, {"bool[3]=(0,1,0) f[2,3] f[]", NULL}, {"bool[2,1]=(0,1) f[1,70] f[2,70]", NULL},
-    {"bool[]=(1) f[2,3] f[3]", NULL}, {"bool[2,3,2,2] f[3,1,1] f[]", NULL}, {"bool[1] f[0,3] f[3]", NULL},
-    {"bool[3]=(0,1,1) i64[3]=(1,2,3) i64[]=(9)", NULL}, {NULL, NULL},
+    {"bool[2,3]=(0,1,1,0,1,0) f[2,3] f[2,3]", NULL},
+    {"bool[3]=(0,1,0) f[2,3] f[]", NULL},
+    {"bool[2,1]=(0,1) f[1,70] f[2,70]", NULL},
+    {"bool[]=(1) f[2,3] f[3]", NULL},
+    {"bool[2,3,2,2] f[3,1,1] f[]", NULL},
+    {"bool[1] f[0,3] f[3]", NULL},
+    {"bool[3]=(0,1,1) i64[3]=(1,2,3) i64[]=(9)", NULL},
+    {NULL, NULL},
 };
 
 const hki_op hki_op_where = {

@@ -1,7 +1,8 @@
-/* See elementwise.h. The output is walked in its memory order. Dims that all operands cross with one stride are collapsed first, so that most
- * calls have one or two dims left. A piece is what one call of the row function computes: operands that are contiguous or constant
- * over it are read where they lie, others are gathered into a buffer on the stack. */
-#include "ops/elementwise.h"
+/* See broadcast.h. The output is walked in its memory order. Dims that all operands cross with one stride are
+ * collapsed first, so that most calls have one or two dims left. A piece is what one call of the row function computes:
+ * operands that are contiguous or constant over it are read where they lie, others are gathered into a buffer on the
+ * stack. */
+#include "ops/broadcast.h"
 
 #include <string.h>
 
@@ -70,15 +71,17 @@ static void classify(hki_elementwise *e)
     }
 }
 
-void hki_elementwise_plan(hki_elementwise *e, hki_operand *operands, int count, const hk_tensor *const *in, hk_tensor *out,
-                          const hk_dtype *as, hk_dtype out_as)
+void hki_elementwise_plan(hki_elementwise *e, hki_operand *operands, int count, const hk_tensor *const *in,
+                          hk_tensor *out, const hk_dtype *as, hk_dtype out_as)
 {
     int order[HK_MAX_RANK];
     int64_t strides[HK_MAX_RANK];
     *e = (hki_elementwise){.count = count, .in = operands, .out = out->data, .out_dtype = out->dtype,
                            .out_as = out_as ? out_as : out->dtype, .total = hki_shape_count(out->dims, 0, out->rank)};
     for (int k = 0; k < count; k++)
-        operands[k] = (hki_operand){.data = in[k]->data, .dtype = in[k]->dtype, .as = as && as[k] ? as[k] : in[k]->dtype,
+        operands[k] = (hki_operand){.data = in[k]->data,
+                                    .dtype = in[k]->dtype,
+                                    .as = as && as[k] ? as[k] : in[k]->dtype,
                                     .size = hk_dtype_size(in[k]->dtype)};
     memory_order(order, out);
     for (int i = 0; i < out->rank; i++) {
@@ -163,8 +166,8 @@ static void convert(void *to, hk_dtype to_dtype, const void *from, hk_dtype from
 }
 
 /* Returns where operand k of a piece lies; *spread: it is one element for all. */
-static const void *operand_at(unsigned char *spread, const hki_elementwise *e, int k, int64_t start, int64_t n, bool in_row,
-                              buffers *b, char *converted)
+static const void *operand_at(unsigned char *spread, const hki_elementwise *e, int k, int64_t start, int64_t n,
+                              bool in_row, buffers *b, char *converted)
 {
     const hki_operand *o = &e->in[k];
     const char *data = NULL;
