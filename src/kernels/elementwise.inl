@@ -121,7 +121,7 @@ HKK_INLINE hkk_f32x16 hkk_choose_min(hkk_f32x16 a, hkk_f32x16 b)
     return hkk_select(hkk_isnan(a), a, hkk_min(a, b));
 }
 
-/* ---- Walking a row: whole vectors, then the rest through padded copies, so that each formula is compiled once. ---- */
+/* ---- Walking a row: whole vectors, then the rest through padded copies; a formula is compiled once. ---- */
 
 typedef struct hkk_walk {
     const float *x[HKK_ROW_OPERANDS];
