@@ -1,7 +1,8 @@
 /* The innermost product over lanes. Contract: kernels/gemm_tile.h.
  *
- * Accumulators stay in registers for the whole sum. AVX-512 holds 6 rows x 4 vectors (fewest instructions per FMA: one
- * broadcast serves four) or 12 x 2 at a narrow edge; AVX2 6 rows x 16 columns; C the same as AVX2. */
+ * Sums stay in registers from the first k to the epilogue. AVX-512 holds 6 rows x 4 vectors (fewest instructions per FMA: one
+ * broadcast serves four), 6 x 3 or 6 x 2 at an edge and 12 x 1 at a narrow one; AVX2 and C hold 6 rows x 16 columns. Six row
+ * pointers fit into registers, twelve do not: 12 x 2 ran at 81 % of the peak where 6 x 2 has 96 %. */
 #include "kernels/gemm_tile.h"
 
 #if defined(HKK_ISA_AVX512)
@@ -10,24 +11,91 @@
 #define HKK_TILE_VECTORS 1
 #endif
 
+/* Loads or stores vector v of V; the last one may have fewer columns than 16. */
+#define HKK_TILE_LOAD(p, v)     ((v) < V - 1 || whole ? hkk_load(p) : hkk_load_n(p, last_columns))
+#define HKK_TILE_EACH_ROW       _Pragma("GCC unroll 12") for (int i = 0; i < R; i++)
+#define HKK_TILE_EACH_VECTOR    _Pragma("GCC unroll 4") for (int v = 0; v < V; v++)
+
+/* The epilogue, on the sums in registers; each step is rounded by itself. */
+HKK_INLINE void HKK_NAME(tile_finish)(hkk_f32x16 sum[12][4], const hkk_gemm_tile *t, int row, int column, const int R, const int V,
+                                      int last_columns)
+{
+    bool whole = last_columns >= 16;
+    if (t->bias_n) {
+        HKK_TILE_EACH_VECTOR
+        {
+            hkk_f32x16 bias = HKK_TILE_LOAD(t->bias_n + column + 16 * v, v);
+            HKK_TILE_EACH_ROW sum[i][v] = hkk_add(sum[i][v], bias);
+        }
+    }
+    if (t->bias_m) {
+        HKK_TILE_EACH_ROW
+        {
+            hkk_f32x16 bias = hkk_set1(t->bias_m[row + i]);
+            HKK_TILE_EACH_VECTOR sum[i][v] = hkk_add(sum[i][v], bias);
+        }
+    }
+    if (t->residual) {
+        HKK_TILE_EACH_ROW
+        {
+            const float *residual = t->residual[row + i] + column;
+            HKK_TILE_EACH_VECTOR sum[i][v] = hkk_add(sum[i][v], HKK_TILE_LOAD(residual + 16 * v, v));
+        }
+    }
+    if (t->clamp) {
+        hkk_f32x16 lo = hkk_set1(t->lo), hi = hkk_set1(t->hi);
+        HKK_TILE_EACH_ROW
+        {
+            HKK_TILE_EACH_VECTOR sum[i][v] = hkk_min(hi, hkk_max(lo, sum[i][v]));
+        }
+    }
+}
+
+HKK_INLINE void HKK_NAME(tile_store)(hkk_f32x16 sum[12][4], float *const *to, int column, const int R, const int V, int last_columns)
+{
+    if (last_columns >= 16) {
+        HKK_TILE_EACH_ROW
+        {
+            float *c = to[i] + column;
+            HKK_TILE_EACH_VECTOR hkk_store(c + 16 * v, sum[i][v]);
+        }
+        return;
+    }
+    HKK_TILE_EACH_ROW
+    {
+        float *c = to[i] + column;
+        HKK_TILE_EACH_VECTOR
+        {
+            if (v < V - 1)
+                hkk_store(c + 16 * v, sum[i][v]);
+            else
+                hkk_store_n(c + 16 * v, sum[i][v], last_columns);
+        }
+    }
+}
+
 /* R rows from `row` on, V vectors from vector `first` on; R and V are constants at every call, so all loops unroll. */
 HKK_INLINE void HKK_NAME(tile_body)(const hkk_gemm_tile *t, int row, int first, const int R, const int V)
 {
     hkk_f32x16 sum[12][4];
-    int last_columns = t->columns - 16 * (first + V - 1); /* of the last vector */
-#pragma GCC unroll 12
-    for (int i = 0; i < R; i++)
-#pragma GCC unroll 4
-        for (int v = 0; v < V; v++) {
-            const float *c = t->c[row + i] + 16 * (first + v);
-            sum[i][v] = !t->accumulate ? hkk_zero() : v < V - 1 || last_columns >= 16 ? hkk_load(c) : hkk_load_n(c, last_columns);
+    int column = 16 * first, last_columns = t->columns - column - 16 * (V - 1);
+    bool whole = last_columns >= 16;
+    if (t->accumulate) {
+        HKK_TILE_EACH_ROW
+        {
+            const float *c = t->c[row + i] + column;
+            HKK_TILE_EACH_VECTOR sum[i][v] = HKK_TILE_LOAD(c + 16 * v, v);
         }
+    } else {
+        HKK_TILE_EACH_ROW
+        {
+            HKK_TILE_EACH_VECTOR sum[i][v] = hkk_zero();
+        }
+    }
     int64_t step = t->a_step, b_step = t->b_step;
-    const float *b = t->b + (first < 2 ? 16 * first : t->b_panel + 16 * (first - 2));
+    const float *b = t->b + (first < 2 ? column : t->b_panel + column - HKK_PANEL);
     const float *a[12];
-#pragma GCC unroll 12
-    for (int i = 0; i < R; i++)
-        a[i] = t->a[row + i];
+    HKK_TILE_EACH_ROW a[i] = t->a[row + i];
     for (int64_t tap = 0; tap < t->taps; tap++) {
         int64_t index = t->a_tap[tap] + t->a_offset;
         const float *left = b + t->b_tap[tap];
@@ -36,15 +104,11 @@ HKK_INLINE void HKK_NAME(tile_body)(const hkk_gemm_tile *t, int row, int first, 
             /* Hides the index, so that the compiler addresses [row + index] and does not advance every row pointer. */
             __asm__("" : "+r"(index));
             hkk_f32x16 y[4];
-#pragma GCC unroll 4
-            for (int v = 0; v < V; v++)
-                y[v] = hkk_load((v < 2 ? left : right) + 16 * (v & 1));
-#pragma GCC unroll 12
-            for (int i = 0; i < R; i++) {
+            HKK_TILE_EACH_VECTOR y[v] = hkk_load((v < 2 ? left : right) + 16 * (v & 1));
+            HKK_TILE_EACH_ROW
+            {
                 hkk_f32x16 x = hkk_set1(a[i][index]);
-#pragma GCC unroll 4
-                for (int v = 0; v < V; v++)
-                    sum[i][v] = hkk_fma(x, y[v], sum[i][v]);
+                HKK_TILE_EACH_VECTOR sum[i][v] = hkk_fma(x, y[v], sum[i][v]);
             }
             index += step;
             left += b_step;
@@ -52,16 +116,9 @@ HKK_INLINE void HKK_NAME(tile_body)(const hkk_gemm_tile *t, int row, int first, 
                 right += b_step;
         }
     }
-#pragma GCC unroll 12
-    for (int i = 0; i < R; i++)
-#pragma GCC unroll 4
-        for (int v = 0; v < V; v++) {
-            float *c = t->c[row + i] + 16 * (first + v);
-            if (v < V - 1 || last_columns >= 16)
-                hkk_store(c, sum[i][v]);
-            else
-                hkk_store_n(c, sum[i][v], last_columns);
-        }
+    if (t->finish)
+        HKK_NAME(tile_finish)(sum, t, row, column, R, V, last_columns);
+    HKK_NAME(tile_store)(sum, t->c + row, column, R, V, last_columns);
 }
 
 #define HKK_TILE_FN(R, V)                                                                       \
@@ -86,50 +143,22 @@ HKK_TILE_FNS_6(1)
 #if HKK_TILE_VECTORS == 4
 HKK_TILE_FNS_12(1)
 HKK_TILE_FNS_6(2)
-HKK_TILE_FNS_12(2)
 HKK_TILE_FNS_6(3)
 HKK_TILE_FNS_6(4)
 /* [vectors - 1][rows - 1] */
-static tile_fn *const tile_fns[4][12] = {{HKK_TILE_NAMES_6(1), HKK_TILE_NAMES_12(1)},
-                                         {HKK_TILE_NAMES_6(2), HKK_TILE_NAMES_12(2)},
-                                         {HKK_TILE_NAMES_6(3)},
-                                         {HKK_TILE_NAMES_6(4)}};
+static tile_fn *const tile_fns[4][12] = {
+    {HKK_TILE_NAMES_6(1), HKK_TILE_NAMES_12(1)}, {HKK_TILE_NAMES_6(2)}, {HKK_TILE_NAMES_6(3)}, {HKK_TILE_NAMES_6(4)}};
 #else
 static tile_fn *const tile_fns[1][6] = {{HKK_TILE_NAMES_6(1)}};
 #endif
-
-/* The epilogue over the finished tile, which is still in the first-level cache. */
-static void HKK_NAME(tile_finish)(const hkk_gemm_tile *t)
-{
-    for (int i = 0; i < t->rows; i++)
-        for (int j = 0; j < t->columns; j += 16) {
-            int n = t->columns - j < 16 ? t->columns - j : 16;
-            float *c = t->c[i] + j;
-            hkk_f32x16 x = n == 16 ? hkk_load(c) : hkk_load_n(c, n);
-            if (t->bias_n)
-                x = hkk_add(x, n == 16 ? hkk_load(t->bias_n + j) : hkk_load_n(t->bias_n + j, n));
-            if (t->bias_m)
-                x = hkk_add(x, hkk_set1(t->bias_m[i]));
-            if (t->residual)
-                x = hkk_add(x, n == 16 ? hkk_load(t->residual[i] + j) : hkk_load_n(t->residual[i] + j, n));
-            if (t->clamp)
-                x = hkk_min(hkk_set1(t->hi), hkk_max(hkk_set1(t->lo), x));
-            if (n == 16)
-                hkk_store(c, x);
-            else
-                hkk_store_n(c, x, n);
-        }
-}
 
 void HKK_NAME(hkk_gemm_tile_run)(const hkk_gemm_tile *t)
 {
     int vectors = (t->columns + 15) / 16;
     for (int first = 0; first < vectors; first += HKK_TILE_VECTORS) {
         int V = vectors - first < HKK_TILE_VECTORS ? vectors - first : HKK_TILE_VECTORS;
-        int rows = HKK_TILE_VECTORS == 4 && V <= 2 ? 12 : 6;
+        int rows = HKK_TILE_VECTORS == 4 && V <= 1 ? 12 : 6;
         for (int row = 0; row < t->rows; row += rows)
             tile_fns[V - 1][(t->rows - row < rows ? t->rows - row : rows) - 1](t, row, first);
     }
-    if (t->finish && (t->bias_n || t->bias_m || t->residual || t->clamp))
-        HKK_NAME(tile_finish)(t);
 }
