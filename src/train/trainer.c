@@ -166,10 +166,10 @@ static hk_status bind_outputs(hk_trainer *t, const hki_plan *plan)
     int o = 0;
     t->outputs[o++] = &t->loss_value;
     t->outputs[o++] = t->prediction->data;
-    for (int i = 0; i < t->graph.parameters.count; i++)
-        t->outputs[o++] = gradient + t->graph.parameters.segments[i].offset;
     for (int i = 0; i < t->graph.states.count; i++)
         t->outputs[o++] = state + t->graph.states.segments[i].offset;
+    for (int i = 0; i < t->graph.parameters.count; i++)
+        t->outputs[o++] = gradient + t->graph.parameters.segments[i].offset;
     return NULL;
 }
 

@@ -1,4 +1,5 @@
-/* The trainer on a small classification problem made here: it learns, and the trained bytes do not depend on threads, instruction set, or interruption. */
+/* The trainer on a small classification problem made here: it learns, and the trained bytes do not depend on threads,
+ * instruction set, or interruption. */
 #include "harness/test.h"
 
 #include "base/file.h"
@@ -37,14 +38,21 @@ static hk_graph *make_model(void)
     return model;
 }
 
-#define SGD "{\"train_micro_batch_size_per_gpu\": 10, \"gradient_accumulation_steps\": 5, \"optimizer\": {\"type\": \"SGD\", " \
-            "\"params\": {\"lr\": 0.2, \"momentum\": 0.9}}}"
-#define ADAM "{\"train_micro_batch_size_per_gpu\": 10, \"gradient_accumulation_steps\": 5, \"optimizer\": {\"type\": \"Adam\", " \
-             "\"params\": {\"lr\": 0.01, \"weight_decay\": 0.1}}}"
-#define LAMB "{\"train_micro_batch_size_per_gpu\": 10, \"gradient_accumulation_steps\": 5, \"optimizer\": {\"type\": \"Lamb\", " \
-             "\"params\": {\"lr\": 0.05}}}"
-#define ADAGRAD "{\"train_micro_batch_size_per_gpu\": 10, \"gradient_accumulation_steps\": 5, \"optimizer\": {\"type\": \"Adagrad\", " \
-                "\"params\": {\"lr\": 0.05}}}"
+#define SGD                                                                                                            \
+    "{\"train_micro_batch_size_per_gpu\": 10, \"gradient_accumulation_steps\": 5, \"optimizer\": {\"type\": \"SGD\", " \
+    "\"params\": {\"lr\": 0.2, \"momentum\": 0.9}}}"
+#define ADAM                                                                                                           \
+    "{\"train_micro_batch_size_per_gpu\": 10, \"gradient_accumulation_steps\": 5, \"optimizer\": {\"type\": "          \
+    "\"Adam\", "                                                                                                       \
+    "\"params\": {\"lr\": 0.01, \"weight_decay\": 0.1}}}"
+#define LAMB                                                                                                           \
+    "{\"train_micro_batch_size_per_gpu\": 10, \"gradient_accumulation_steps\": 5, \"optimizer\": {\"type\": "          \
+    "\"Lamb\", "                                                                                                       \
+    "\"params\": {\"lr\": 0.05}}}"
+#define ADAGRAD                                                                                                        \
+    "{\"train_micro_batch_size_per_gpu\": 10, \"gradient_accumulation_steps\": 5, \"optimizer\": {\"type\": "          \
+    "\"Adagrad\", "                                                                                                    \
+    "\"params\": {\"lr\": 0.05}}}"
 
 static hk_trainer *open_trainer(const char *config, const char *isa, int threads)
 {
@@ -112,7 +120,8 @@ TEST(same_bytes_after_save_and_load)
 {
     hk_tensor *x, *y;
     make_data(&x, &y);
-    hk_trainer *whole = open_trainer(SGD, NULL, 1), *first = open_trainer(SGD, NULL, 2), *second = open_trainer(SGD, NULL, 1);
+    hk_trainer *whole = open_trainer(SGD, NULL, 1), *first = open_trainer(SGD, NULL, 2),
+               *second = open_trainer(SGD, NULL, 1);
     double losses[10];
     train(whole, x, y, 10, losses);
     train(first, x, y, 4, losses);
@@ -122,7 +131,8 @@ TEST(same_bytes_after_save_and_load)
     CHECK_EQ(hk_trainer_steps(second), 4);
     train(second, x, y, 6, losses);
     CHECK_BYTES(whole->parameters, second->parameters, (size_t)whole->graph.parameters.size * sizeof(float));
-    CHECK_BYTES(whole->optimizer.state[0], second->optimizer.state[0], (size_t)whole->graph.parameters.size * sizeof(float));
+    CHECK_BYTES(whole->optimizer.state[0], second->optimizer.state[0],
+                (size_t)whole->graph.parameters.size * sizeof(float));
     hk_trainer_free(whole);
     hk_trainer_free(first);
     hk_trainer_free(second);
@@ -142,6 +152,47 @@ TEST(a_step_allocates_nothing_after_the_first)
         CHECK_OK(hk_trainer_step(t, x, y, &loss));
     CHECK_EQ(hki_memory_count(), before);
     hk_trainer_free(t);
+    hk_tensor_free(x);
+    hk_tensor_free(y);
+}
+
+/* The mean of all running means after one step on constant input is known: 0.9 * 0 + 0.1 * batch mean; here it is
+ * enough that every statistic moved and that two leaves of the same data give what one gives. */
+TEST(statistics_of_batch_normalization_are_averaged_over_leaves)
+{
+    hk_architecture_options o = hk_architecture_defaults();
+    o.channels = 1;
+    o.height = o.width = 8;
+    o.classes = 2;
+    o.dropout = 0;
+    hk_graph *model;
+    REQUIRE_OK(hk_architecture_create(&model, "cnn", &o));
+    hk_tensor *x, *y;
+    REQUIRE_OK(hk_tensor_create(&x, HK_FLOAT, 4, (int64_t[]){8, 1, 8, 8}));
+    REQUIRE_OK(hk_tensor_create(&y, HK_INT64, 1, (int64_t[]){8}));
+    hki_normal_fill(hk_tensor_data(x), 4 * 64, hki_key_create(3, 3), 1, 2);
+    memcpy((float *)hk_tensor_data(x) + 4 * 64, hk_tensor_data(x), 4 * 64 * sizeof(float)); /* the same leaf twice */
+    hk_trainer *two, *one;
+    REQUIRE_OK(hk_trainer_create(&two, model,
+                                 "{\"train_micro_batch_size_per_gpu\": 4, \"gradient_accumulation_steps\": 2}", NULL));
+    REQUIRE_OK(hk_trainer_create(&one, model, "{\"train_micro_batch_size_per_gpu\": 4}", NULL));
+    float *before = hki_space_array(&two->graph.states);
+    memcpy(before, two->states, (size_t)two->graph.states.size * sizeof(float));
+    CHECK(two->graph.states.count > 0);
+    CHECK_OK(hk_trainer_step(two, x, y, NULL));
+    x->dims[0] = y->dims[0] = 4;
+    CHECK_OK(hk_trainer_step(one, x, y, NULL));
+    for (int i = 0; i < two->graph.states.count; i++) {
+        const hki_segment *s = &two->graph.states.segments[i];
+        size_t size = (size_t)s->count * sizeof(float);
+        CHECK(memcmp(before + s->offset, two->states + s->offset, size) != 0);
+        for (int64_t k = 0; k < s->count; k++)
+            CHECK_CLOSE(two->states[s->offset + k], one->states[s->offset + k], 1e-6);
+    }
+    hki_free(before);
+    hk_trainer_free(two);
+    hk_trainer_free(one);
+    hk_graph_free(model);
     hk_tensor_free(x);
     hk_tensor_free(y);
 }

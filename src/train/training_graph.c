@@ -254,12 +254,13 @@ static hk_status build_training(hki_training_graph *out, const hki_config *confi
     g->output_count = 0;
     hk_graph_output(g, "loss", loss);
     hk_graph_output(g, "prediction", prediction);
-    HK_TRY(add_gradients(out, loss, weight));
-    for (int i = 0; i < out->states.count; i++) {
-        hk_value *input = g->inputs[out->first_parameter + out->parameters.count + i];
-        hk_value *update = new_statistic(g, input);
-        hk_graph_output(g, out->states.segments[i].name, update ? update : input);
+    for (int i = 0; i < out->states.count; i++) { /* before the gradients, whose rules may replace the nodes */
+        hk_value *update = new_statistic(g, g->inputs[out->first_parameter + out->parameters.count + i]);
+        if (!update)
+            return HK_ERR(HK_INTERNAL, "no node updates the statistic '%s'", out->states.segments[i].name);
+        hk_graph_output(g, out->states.segments[i].name, update);
     }
+    HK_TRY(add_gradients(out, loss, weight));
     HK_TRY(hk_graph_status(g));
     hki_graph_prune(g);
     return NULL;

@@ -7,7 +7,7 @@
 #include "train/space.h"
 
 /* Inputs in order: x, y, [y2, lambda with mixup], weight, then parameters, then states.
- * Outputs in order: loss, prediction, then one gradient per parameter, then one new value per state. */
+ * Outputs in order: loss, prediction, then one new value per state, then one gradient per parameter. */
 typedef struct hki_training_graph {
     hk_graph *graph;     /* one training micro-batch */
     hk_graph *inference; /* the model with parameters and states as inputs, behind its own inputs */
