@@ -14,9 +14,10 @@ typedef struct pixel_strip {
     float **to;        /* [12] */
     int pixels;
     int64_t taps;
-    int64_t *shift;    /* [taps]: source of a tap, in floats from the first */
-    int64_t *tap;      /* [taps]: number of the tap in the kernel, ascending */
-    int64_t done;      /* taps of earlier pieces */
+    int64_t merged; /* neighbouring taps of the kernel in each entry of the lists */
+    int64_t *shift; /* [taps]: source of a tap, in floats from the first */
+    int64_t *tap;   /* [taps]: number of the tap in the kernel, ascending */
+    int64_t done;   /* taps of earlier pieces */
 } pixel_strip;
 
 /* The implicit matrix of one block. */
@@ -24,6 +25,7 @@ typedef struct implicit {
     const hkk_convolution_pass *pass;
     int64_t k, n; /* channels of a group, in and out */
     int64_t from_channels, to_channels;
+    bool merges;    /* taps of a kernel row lie side by side in the source: few channels, no groups, no dilation */
     int64_t *b_tap; /* [taps] */
     int64_t count;
     pixel_strip strips[10];
@@ -34,50 +36,51 @@ static void HKK_NAME(place_strip)(pixel_strip *out, const implicit *m, const hkk
 {
     const hkk_convolution_pass *p = m->pass;
     const hkk_stretch *at = region->at;
-    int64_t from[3], to[3], index[3];
-    for (int d = 0; d < 3; d++) {
-        from[d] = hkk_from_size(p->shape, p->direction, d);
-        to[d] = hkk_to_size(p->shape, p->direction, d);
-    }
-    int64_t rest = first;
+    bool reached = at[0].taps && at[1].taps && at[2].taps;
+    int64_t index[3], sample = first;
     for (int d = 2; d >= 0; d--) {
-        index[d] = rest % at[d].count;
-        rest /= at[d].count;
+        index[d] = sample % at[d].count;
+        sample /= at[d].count;
     }
     out->pixels = (int)hkk_minimum(region->pixels - first, 12);
-    for (int i = 0; i < 12; i++) {
-        int64_t from_place = rest, to_place = rest;
+    for (int i = 0; i < out->pixels;) {
+        int64_t from_place = sample, to_place = sample; /* once per row of the image, then step by step */
         for (int d = 0; d < 3; d++) {
-            from_place = from_place * from[d] + at[d].from + index[d] * at[d].from_step;
-            to_place = to_place * to[d] + at[d].begin + index[d] * at[d].step;
+            from_place = from_place * hkk_from_size(p->shape, p->direction, d) + at[d].from + index[d] * at[d].from_step;
+            to_place = to_place * hkk_to_size(p->shape, p->direction, d) + at[d].begin + index[d] * at[d].step;
         }
-        out->row[i] = region->at[0].taps && region->at[1].taps && region->at[2].taps ? p->from + from_place * m->from_channels : p->from;
-        out->to[i] = p->to + to_place * m->to_channels;
-        if (i + 1 >= out->pixels) /* rows beyond the last pixel repeat it and are not used */
-            continue;
-        if (++index[2] == at[2].count) {
+        const float *row = reached ? p->from + from_place * m->from_channels : p->from;
+        float *to = p->to + to_place * m->to_channels;
+        int end = (int)hkk_minimum(out->pixels, i + at[2].count - index[2]);
+        index[2] += end - i;
+        for (; i < end; i++, row += reached ? at[2].from_step * m->from_channels : 0, to += at[2].step * m->to_channels) {
+            out->row[i] = row;
+            out->to[i] = to;
+        }
+        if (index[2] == at[2].count) {
             index[2] = 0;
             if (++index[1] == at[1].count) {
                 index[1] = 0;
                 if (++index[0] == at[0].count) {
                     index[0] = 0;
-                    rest++;
+                    sample++;
                 }
             }
         }
     }
 }
 
-/* The taps of a region, in the order of the kernel. */
+/* The taps of a region, in the order of the kernel. Neighbours whose channels lie side by side are one longer tap. */
 static void HKK_NAME(list_taps)(pixel_strip *out, const implicit *m, const hkk_region *region)
 {
     const hkk_convolution_pass *p = m->pass;
     const hkk_stretch *at = region->at;
     int64_t H = hkk_from_size(p->shape, p->direction, 1), W = hkk_from_size(p->shape, p->direction, 2);
     out->taps = 0;
+    out->merged = m->merges && at[2].taps ? at[2].taps : 1;
     for (int64_t d = 0; d < at[0].taps; d++)
         for (int64_t h = 0; h < at[1].taps; h++)
-            for (int64_t w = 0; w < at[2].taps; w++) {
+            for (int64_t w = 0; w < at[2].taps; w += out->merged) {
                 out->shift[out->taps] = ((d * at[0].from_tap * H + h * at[1].from_tap) * W + w * at[2].from_tap) * m->from_channels;
                 out->tap[out->taps++] = ((at[0].tap + d * at[0].tap_step) * p->shape->kernel[1] + at[1].tap + h * at[1].tap_step) *
                                             p->shape->kernel[2] + at[2].tap + w * at[2].tap_step;
@@ -101,6 +104,7 @@ static void HKK_NAME(list_strips)(implicit *m, int64_t begin, int64_t end, float
             HKK_NAME(place_strip)(s, m, &region, 12 * i);
             if (first) { /* the taps are those of the region */
                 s->taps = first->taps;
+                s->merged = first->merged;
                 s->shift = first->shift;
                 s->tap = first->tap;
             } else {
@@ -111,9 +115,11 @@ static void HKK_NAME(list_strips)(implicit *m, int64_t begin, int64_t end, float
     }
 }
 
-/* Runs one strip for one piece of k: its taps below `tap_end`, t->K channels from channel c on. */
-static void HKK_NAME(run_strip)(const implicit *m, pixel_strip *s, hkk_gemm_tile *t, int64_t to_channel, int64_t tap_end, int64_t c, bool last_channels)
+/* Runs one strip for one piece of k: its taps below `tap_end`, `channels` channels from channel c on. */
+static void HKK_NAME(run_strip)(const implicit *m, pixel_strip *s, hkk_gemm_tile *t, int64_t to_channel, int64_t tap_end, int64_t c,
+                                int64_t channels)
 {
+    bool last_channels = c + channels == m->k;
     const hkk_convolution_pass *p = m->pass;
     const float *residual[12];
     float *to[12];
@@ -133,6 +139,7 @@ static void HKK_NAME(run_strip)(const implicit *m, pixel_strip *s, hkk_gemm_tile
     t->a_tap = s->shift + s->done;
     t->b_tap = m->b_tap;
     t->taps = taps;
+    t->K = channels * s->merged;
     t->c = to;
     t->rows = s->pixels;
     t->residual = p->epilogue.residual ? residual : NULL;
@@ -152,15 +159,16 @@ static void HKK_NAME(run_tile_columns)(implicit *m, int64_t group, int64_t colum
                        .b_panel = k_all * HKK_PANEL, .clamp = p->epilogue.clamp, .lo = p->epilogue.lo, .hi = p->epilogue.hi,
                        .bias_n = p->epilogue.bias_n ? p->epilogue.bias_n + to_channel : NULL,
                        .columns = (int)hkk_minimum(m->n - column, HKK_TILE_COLUMNS)};
-    int64_t channels = hkk_ceil_div(m->k, hkk_ceil_div(m->k, HKK_PIECE)), taps = HKK_PIECE / m->k > 1 ? HKK_PIECE / m->k : 1;
+    int64_t channels = hkk_ceil_div(m->k, hkk_ceil_div(m->k, HKK_PIECE)), width = m->merges ? p->shape->kernel[2] : 1;
+    int64_t taps = HKK_PIECE / (m->k * width) > 1 ? HKK_PIECE / (m->k * width) * width : width;
     for (int64_t i = 0; i < m->count; i++)
         m->strips[i].done = 0;
     for (int64_t tap = 0; tap < p->shape->taps; tap += taps)
         for (int64_t c = 0; c < m->k; c += channels) {
-            t.K = hkk_minimum(channels, m->k - c);
             t.a_offset = group * m->k + c;
             for (int64_t i = 0; i < m->count; i++)
-                HKK_NAME(run_strip)(m, &m->strips[i], &t, to_channel, hkk_minimum(tap + taps, p->shape->taps), c, c + t.K == m->k);
+                HKK_NAME(run_strip)(m, &m->strips[i], &t, to_channel, hkk_minimum(tap + taps, p->shape->taps), c,
+                                    hkk_minimum(channels, m->k - c));
         }
 }
 
@@ -177,6 +185,7 @@ static void HKK_NAME(hkk_convolution_run_block)(const hkk_convolution_pass *p, i
     implicit m = {.pass = p, .k = hkk_pass_k(s, p->direction), .n = hkk_pass_n(s, p->direction)};
     m.from_channels = forward ? s->C : s->M;
     m.to_channels = forward ? s->M : s->C;
+    m.merges = forward && s->groups == 1 && s->dilation[2] == 1 && m.k * s->kernel[2] <= HKK_PIECE;
     int64_t group_tiles = hkk_ceil_div(m.n, HKK_TILE_COLUMNS), tiles = s->groups * group_tiles;
     int64_t strip_blocks = hkk_ceil_div(p->strips, p->block_strips), first = block % strip_blocks * p->block_strips;
     HKK_NAME(list_strips)(&m, first, hkk_minimum(p->strips, first + p->block_strips), scratch);
@@ -203,12 +212,13 @@ static void HKK_NAME(hkk_convolution_pack)(float *packed, const float *w, const 
     const float *from = w + group * s->group_m * s->group_c * s->taps + column * n_stride;
     if (columns < HKK_PANEL)
         memset(out, 0, (size_t)(HKK_PANEL * s->taps * k) * sizeof(float));
-    for (int64_t i = 0; i < k; i++)
-        for (int64_t j = 0; j < columns; j++) {
-            const float *taps = from + i * k_stride + j * n_stride;
-            for (int64_t tap = 0; tap < s->taps; tap++)
-                out[(tap * k + i) * HKK_PANEL + j] = taps[tap];
-        }
+    for (int64_t first = 0; first < k; first += 8) /* pieces that keep both sides in the first-level cache */
+        for (int64_t j = 0; j < columns; j++)
+            for (int64_t i = first; i < hkk_minimum(k, first + 8); i++) {
+                const float *taps = from + i * k_stride + j * n_stride;
+                for (int64_t tap = 0; tap < s->taps; tap++)
+                    out[(tap * k + i) * HKK_PANEL + j] = taps[tap];
+            }
 }
 
 #include "kernels/convolution_depthwise.inl"

@@ -105,12 +105,48 @@ static void HKK_NAME(hkk_gemm_run_block)(const hkk_gemm *g, int64_t block, float
     } while (k < g->K);
 }
 
+#if defined(HKK_ISA_AVX2) || defined(HKK_ISA_AVX512)
+/* out[i * HKK_PANEL + j] = in[j * stride + i] for 8 x 8 elements. */
+static inline void HKK_NAME(transpose_8x8)(float *out, const float *in, int64_t stride)
+{
+    __m256 a[8], b[8];
+    for (int j = 0; j < 8; j++)
+        a[j] = _mm256_loadu_ps(in + j * stride);
+    for (int j = 0; j < 8; j += 2) {
+        b[j] = _mm256_unpacklo_ps(a[j], a[j + 1]);
+        b[j + 1] = _mm256_unpackhi_ps(a[j], a[j + 1]);
+    }
+    for (int j = 0; j < 8; j += 4) {
+        a[j] = _mm256_shuffle_ps(b[j], b[j + 2], 0x44);
+        a[j + 1] = _mm256_shuffle_ps(b[j], b[j + 2], 0xEE);
+        a[j + 2] = _mm256_shuffle_ps(b[j + 1], b[j + 3], 0x44);
+        a[j + 3] = _mm256_shuffle_ps(b[j + 1], b[j + 3], 0xEE);
+    }
+    for (int j = 0; j < 4; j++) {
+        _mm256_storeu_ps(out + j * HKK_PANEL, _mm256_permute2f128_ps(a[j], a[j + 4], 0x20));
+        _mm256_storeu_ps(out + (j + 4) * HKK_PANEL, _mm256_permute2f128_ps(a[j], a[j + 4], 0x31));
+    }
+}
+#else
+static inline void HKK_NAME(transpose_8x8)(float *out, const float *in, int64_t stride)
+{
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++)
+            out[i * HKK_PANEL + j] = in[j * stride + i];
+}
+#endif
+
 /* One panel from a B whose columns are contiguous in k (b_row 1): 16 rows of k at a time, so that both sides stay in cache. */
 static void HKK_NAME(pack_transposed)(float *out, const float *b, int64_t b_column, int64_t K, int columns)
 {
+    int whole = columns / 8 * 8;
     for (int64_t k = 0; k < K; k += 16) {
-        int rows = (int)minimum(16, K - k);
-        for (int n = 0; n < columns; n++)
+        int rows = (int)minimum(16, K - k), n = 0;
+        for (; rows == 16 && n < whole; n += 8) {
+            HKK_NAME(transpose_8x8)(out + k * HKK_PANEL + n, b + n * b_column + k, b_column);
+            HKK_NAME(transpose_8x8)(out + (k + 8) * HKK_PANEL + n, b + n * b_column + k + 8, b_column);
+        }
+        for (; n < columns; n++)
             for (int i = 0; i < rows; i++)
                 out[(k + i) * HKK_PANEL + n] = b[n * b_column + k + i];
     }
