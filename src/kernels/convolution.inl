@@ -128,9 +128,10 @@ static void HKK_NAME(run_strip)(const implicit *m, pixel_strip *s, hkk_gemm_tile
         m->b_tap[taps] = (s->tap[s->done + taps] * m->k + c) * HKK_PANEL;
         taps++;
     }
-    bool is_last = s->done + taps == s->taps && last_channels, is_first = s->done == 0 && c == 0;
-    if (taps == 0 && (s->taps > 0 || !(is_first && is_last && tap_end == p->shape->taps)))
-        return; /* but a strip without taps is the epilogue of 0 */
+    bool is_last = s->done + taps == s->taps && last_channels;
+    bool is_first = s->taps == 0 || (s->done == 0 && c == 0);
+    if (taps == 0 && (s->taps > 0 || !(is_last && tap_end == p->shape->taps)))
+        return; /* but a strip without taps is the epilogue of 0, written with the last piece */
     for (int i = 0; i < s->pixels; i++) {
         to[i] = s->to[i] + to_channel;
         residual[i] = p->epilogue.residual ? p->epilogue.residual + (to[i] - p->to) : NULL;

@@ -287,6 +287,8 @@ TEST(pointwise)
 {
     check((test_case_shape){.batch = 2, .C = 40, .M = 130, .groups = 1, .in = ON_IMAGE(12, 12), .kernel = ON_IMAGE(1, 1)});
     check((test_case_shape){.batch = 2, .C = 5, .M = 48, .groups = 1, .in = ON_IMAGE(8, 9), .kernel = ON_IMAGE(1, 1), .stride = {1, 2, 2}});
+    /* pixels that no tap reaches, with more channels than one piece of k */
+    check((test_case_shape){.batch = 1, .C = 20, .M = 500, .groups = 1, .in = ON_IMAGE(5, 5), .kernel = ON_IMAGE(1, 1), .stride = {1, 2, 2}});
 }
 
 TEST(kernel_larger_than_the_image)
