@@ -11,8 +11,9 @@ typedef struct depthwise_tap {
 
 typedef struct depthwise_row {
     const hkk_convolution_pass *pass;
-    depthwise_tap *taps;
+    depthwise_tap *taps, *edge; /* edge: room for the taps of one position */
     int64_t count;
+    bool triples, triples_back; /* taps come in threes that are neighbours, upwards or downwards */
     int64_t positions, low, high; /* all taps are inside for low .. high-1 */
     int64_t from_step, to_step;   /* floats between positions */
     float *to;                    /* position 0, channel 0 */
@@ -39,46 +40,88 @@ HKK_INLINE void HKK_NAME(depthwise_store)(const depthwise_row *r, hkk_f32x16 sum
         hkk_store_n(to, sum, lanes);
 }
 
-/* P positions, all inside. */
-HKK_INLINE void HKK_NAME(depthwise_inner)(const depthwise_row *r, int64_t position, int64_t c, int lanes, const int P)
+/* Three neighbouring taps of a kernel row, whose sources are neighbouring positions too (or, going down, with `back`): P + 2 loads
+ * serve 3 P products. */
+HKK_INLINE void HKK_NAME(depthwise_three)(hkk_f32x16 sum[4], const depthwise_tap *taps, int64_t offset, int64_t step, int64_t c, int lanes,
+                                          const bool back, const int P)
+{
+    hkk_f32x16 x[6];
+    const float *from = (back ? taps[2].from : taps[0].from) + offset;
+#pragma GCC unroll 6
+    for (int i = 0; i < P + 2; i++)
+        x[i] = HKK_NAME(load_lanes)(from + i * step, lanes);
+#pragma GCC unroll 3
+    for (int j = 0; j < 3; j++) {
+        hkk_f32x16 w = HKK_NAME(load_lanes)(taps[j].weight + c, lanes);
+#pragma GCC unroll 4
+        for (int i = 0; i < P; i++)
+            sum[i] = hkk_fma(x[back ? i + 2 - j : i + j], w, sum[i]);
+    }
+}
+
+/* P positions from `position` on, all inside, for the channels from c on. */
+HKK_INLINE void HKK_NAME(depthwise_inner)(const depthwise_row *r, const depthwise_tap *taps, int64_t count, int64_t position, int64_t c, int lanes,
+                                          const int P)
 {
     hkk_f32x16 sum[4];
+    int64_t offset = position * r->from_step + c;
 #pragma GCC unroll 4
     for (int i = 0; i < P; i++)
         sum[i] = hkk_zero();
-    for (int64_t t = 0; t < r->count; t++) {
-        hkk_f32x16 w = HKK_NAME(load_lanes)(r->taps[t].weight + c, lanes);
-        const float *from = r->taps[t].from + position * r->from_step + c;
+    for (int64_t t = 0; t < count;) {
+        if (P > 1 && r->triples) {
+            HKK_NAME(depthwise_three)(sum, taps + t, offset, r->from_step, c, lanes, false, P);
+            t += 3;
+            continue;
+        }
+        if (P > 1 && r->triples_back) {
+            HKK_NAME(depthwise_three)(sum, taps + t, offset, r->from_step, c, lanes, true, P);
+            t += 3;
+            continue;
+        }
+        hkk_f32x16 w = HKK_NAME(load_lanes)(taps[t].weight + c, lanes);
+        const float *from = taps[t].from + offset;
 #pragma GCC unroll 4
         for (int i = 0; i < P; i++)
             sum[i] = hkk_fma(HKK_NAME(load_lanes)(from + i * r->from_step, lanes), w, sum[i]);
+        t++;
     }
 #pragma GCC unroll 4
     for (int i = 0; i < P; i++)
         HKK_NAME(depthwise_store)(r, sum[i], position + i, c, lanes);
 }
 
-static void HKK_NAME(depthwise_edge)(const depthwise_row *r, int64_t position, int64_t c, int lanes)
+/* All channels of P positions. */
+HKK_INLINE void HKK_NAME(depthwise_positions)(const depthwise_row *r, const depthwise_tap *taps, int64_t count, int64_t position, const int P)
 {
-    hkk_f32x16 sum = hkk_zero();
-    for (int64_t t = 0; t < r->count; t++)
-        if (position >= r->taps[t].low && position < r->taps[t].high)
-            sum = hkk_fma(HKK_NAME(load_lanes)(r->taps[t].from + position * r->from_step + c, lanes),
-                          HKK_NAME(load_lanes)(r->taps[t].weight + c, lanes), sum);
-    HKK_NAME(depthwise_store)(r, sum, position, c, lanes);
+    int64_t C = r->pass->shape->C, c = 0;
+    for (; c + 16 <= C; c += 16)
+        HKK_NAME(depthwise_inner)(r, taps, count, position, c, 16, P);
+    if (c < C)
+        HKK_NAME(depthwise_inner)(r, taps, count, position, c, (int)(C - c), P);
 }
 
-HKK_INLINE void HKK_NAME(depthwise_lanes)(const depthwise_row *r, int64_t c, int lanes)
+/* A position that some taps miss. */
+static void HKK_NAME(depthwise_edge)(const depthwise_row *r, int64_t position)
+{
+    int64_t count = 0;
+    for (int64_t t = 0; t < r->count; t++)
+        if (position >= r->taps[t].low && position < r->taps[t].high)
+            r->edge[count++] = r->taps[t];
+    HKK_NAME(depthwise_positions)(r, r->edge, count, position, 1);
+}
+
+static void HKK_NAME(depthwise_run_row)(const depthwise_row *r)
 {
     int64_t i = 0;
     for (; i < r->low; i++)
-        HKK_NAME(depthwise_edge)(r, i, c, lanes);
+        HKK_NAME(depthwise_edge)(r, i);
     for (; i + 4 <= r->high; i += 4)
-        HKK_NAME(depthwise_inner)(r, i, c, lanes, 4);
+        HKK_NAME(depthwise_positions)(r, r->taps, r->count, i, 4);
     for (; i < r->high; i++)
-        HKK_NAME(depthwise_inner)(r, i, c, lanes, 1);
+        HKK_NAME(depthwise_positions)(r, r->taps, r->count, i, 1);
     for (; i < r->positions; i++)
-        HKK_NAME(depthwise_edge)(r, i, c, lanes);
+        HKK_NAME(depthwise_edge)(r, i);
 }
 
 /* Source place of position 0 under a tap in one dimension, and whether the tap is on the grid of the phase. */
@@ -91,6 +134,15 @@ static bool HKK_NAME(depthwise_source)(int64_t *source, const hkk_convolution *s
     int64_t distance = position + s->pad[d] - tap * s->dilation[d];
     *source = distance / s->stride[d];
     return distance % s->stride[d] == 0;
+}
+
+/* True if the taps come in threes whose sources are `distance` floats apart. */
+static bool HKK_NAME(depthwise_in_threes)(const depthwise_row *r, int64_t distance)
+{
+    for (int64_t t = 0; t < r->count; t += 3)
+        if (t + 2 >= r->count || r->taps[t + 1].from - r->taps[t].from != distance || r->taps[t + 2].from - r->taps[t + 1].from != distance)
+            return false;
+    return true;
 }
 
 /* Lists the taps of one row and phase; `at` is the place of position 0 in `to`. */
@@ -123,6 +175,8 @@ static void HKK_NAME(depthwise_list)(depthwise_row *r, int64_t sample, const int
     }
     if (r->low >= r->high)
         r->low = r->high = 0;
+    r->triples = HKK_NAME(depthwise_in_threes)(r, r->from_step);
+    r->triples_back = HKK_NAME(depthwise_in_threes)(r, -r->from_step);
 }
 
 static void HKK_NAME(hkk_depthwise_run_block)(const hkk_convolution_pass *p, int64_t block, float *scratch)
@@ -131,17 +185,14 @@ static void HKK_NAME(hkk_depthwise_run_block)(const hkk_convolution_pass *p, int
     bool forward = p->direction == HKK_CONVOLUTION_FORWARD;
     const int64_t *to_size = forward ? s->out : s->in;
     int64_t phases = forward ? 1 : s->stride[2], rows = s->batch * to_size[0] * to_size[1];
-    depthwise_row r = {.pass = p, .taps = (depthwise_tap *)scratch, .from_step = (forward ? s->stride[2] : 1) * s->C, .to_step = phases * s->C};
+    depthwise_row r = {.pass = p, .taps = (depthwise_tap *)scratch, .edge = (depthwise_tap *)scratch + s->taps,
+                       .from_step = (forward ? s->stride[2] : 1) * s->C, .to_step = phases * s->C};
     for (int64_t row = block * p->block_strips; row < hkk_minimum(rows, (block + 1) * p->block_strips); row++)
         for (int64_t phase = 0; phase < hkk_minimum(phases, to_size[2]); phase++) {
             int64_t at[3] = {row / to_size[1] % to_size[0], row % to_size[1], phase};
             r.positions = hkk_ceil_div(to_size[2] - phase, phases);
             r.to = p->to + (row * to_size[2] + phase) * s->C;
             HKK_NAME(depthwise_list)(&r, row / (to_size[0] * to_size[1]), at);
-            int64_t c = 0;
-            for (; c + 16 <= s->C; c += 16)
-                HKK_NAME(depthwise_lanes)(&r, c, 16);
-            if (c < s->C)
-                HKK_NAME(depthwise_lanes)(&r, c, (int)(s->C - c));
+            HKK_NAME(depthwise_run_row)(&r);
         }
 }

@@ -31,7 +31,7 @@ static void plan_depthwise(hkk_convolution_pass *p)
     p->block_strips = row_work > 0 && row_work < 1 << 18 ? (1 << 18) / row_work : 1;
     p->blocks = row_work > 0 ? hkk_ceil_div(s->batch * to[0] * to[1], p->block_strips) : 0;
     p->strips = p->block_columns = 0;
-    p->scratch = 8 * s->taps; /* a list of taps, 32 bytes each */
+    p->scratch = 2 * 8 * s->taps; /* two lists of taps, 32 bytes each */
 }
 
 /* The taps that reach one position. */

@@ -54,22 +54,53 @@ static void HKK_NAME(list_stretches)(stretches *list, const hkk_convolution_weig
         list->a[i] = p->x + x_channel + i;
 }
 
+/* The taps of one kernel row for one output row: n floats per pixel that lie side by side in x, at most 16. `w` is the place of the
+ * first pixel's first tap, `step` the size of a gathered row. */
+static void HKK_NAME(gather_runs)(float *to, int64_t step, const float *x, const hkk_convolution *s, int64_t w, int n)
+{
+    int64_t C = s->C;
+    for (int64_t i = 0; i < s->out[2]; i++, w += s->stride[2], to += step) {
+        if (w >= 0 && w + s->kernel[2] <= s->in[2]) {
+            hkk_store_n(to, hkk_load_n(x + w * C, n), n);
+            continue;
+        }
+        for (int j = 0; j < n; j++) {
+            int64_t at = w * C + j;
+            to[j] = at >= 0 && at < s->in[2] * C ? x[at] : 0.0f;
+        }
+    }
+}
+
+/* As gather_runs for one tap and any shape. */
+static void HKK_NAME(gather_tap)(float *to, int64_t step, const float *x, const hkk_convolution *s, int64_t w)
+{
+    for (int64_t i = 0; i < s->out[2]; i++, w += s->stride[2], to += step)
+        for (int64_t c = 0; c < s->group_c; c++)
+            to[c] = w >= 0 && w < s->in[2] ? x[w * s->C + c] : 0.0f;
+}
+
 /* Gathers the rows of x for all taps: [pixel][tap, channel], zeros in the padding. */
 static void HKK_NAME(gather_pixels)(float *out, const hkk_convolution_weights_pass *p, int64_t begin, int64_t end, int64_t x_channel)
 {
     const hkk_convolution *s = p->shape;
+    int64_t step = s->taps * s->group_c, run = s->kernel[2] * s->C;
+    bool runs = s->groups == 1 && s->dilation[2] == 1 && run <= 16;
     for (int64_t row = begin; row < end; row++) {
         int64_t sample = row / (s->out[0] * s->out[1]);
-        for (int64_t tap = 0; tap < s->taps; tap++) {
+        for (int64_t tap = 0; tap < s->taps; tap += runs ? s->kernel[2] : 1) {
             int64_t d = row / s->out[1] % s->out[0] * s->stride[0] + tap / (s->kernel[1] * s->kernel[2]) * s->dilation[0] - s->pad[0];
             int64_t h = row % s->out[1] * s->stride[1] + tap / s->kernel[2] % s->kernel[1] * s->dilation[1] - s->pad[1];
             int64_t w = tap % s->kernel[2] * s->dilation[2] - s->pad[2];
-            bool inside = d >= 0 && d < s->in[0] && h >= 0 && h < s->in[1];
             const float *x = p->x + (((sample * s->in[0] + d) * s->in[1] + h) * s->in[2]) * s->C + x_channel;
-            float *to = out + (row - begin) * s->out[2] * s->taps * s->group_c + tap * s->group_c;
-            for (int64_t i = 0; i < s->out[2]; i++, w += s->stride[2], to += s->taps * s->group_c)
-                for (int64_t c = 0; c < s->group_c; c++)
-                    to[c] = inside && w >= 0 && w < s->in[2] ? x[w * s->C + c] : 0.0f;
+            float *to = out + (row - begin) * s->out[2] * step + tap * s->group_c;
+            if (d < 0 || d >= s->in[0] || h < 0 || h >= s->in[1]) {
+                for (int64_t i = 0; i < s->out[2]; i++)
+                    memset(to + i * step, 0, (size_t)(runs ? run : s->group_c) * sizeof(float));
+            } else if (runs) {
+                HKK_NAME(gather_runs)(to, step, x, s, w, (int)run);
+            } else {
+                HKK_NAME(gather_tap)(to, step, x, s, w);
+            }
         }
     }
 }
@@ -262,10 +293,11 @@ HKK_INLINE void HKK_NAME(depthwise_weights_taps)(float *to, const hkk_convolutio
         const float *dy = p->dy + row * s->out[2] * s->M + channel;
         for (int64_t i = 0, w = shift[2]; i < s->out[2]; i++, w += s->stride[2], dy += s->M) {
             hkk_f32x16 y0 = HKK_NAME(load_lanes)(dy, lanes_0), y1 = lanes_1 ? HKK_NAME(load_lanes)(dy + 16, lanes_1) : hkk_zero();
+            bool inside = w >= 0 && w + (T - 1) * s->dilation[2] < s->in[2];
 #pragma GCC unroll 4
             for (int j = 0; j < T; j++) {
                 int64_t at = w + j * s->dilation[2];
-                if (at < 0 || at >= s->in[2])
+                if (!inside && (at < 0 || at >= s->in[2]))
                     continue;
                 sum[j][0] = hkk_fma(HKK_NAME(load_lanes)(x + at * s->C, lanes_0), y0, sum[j][0]);
                 if (lanes_1)
@@ -289,8 +321,11 @@ static int64_t HKK_NAME(depthwise_weights_chunk)(float *to, const hkk_convolutio
     int lanes_0 = (int)hkk_minimum(16, left), lanes_1 = left > 16 ? (int)hkk_minimum(16, left - 16) : 0;
     for (int64_t tap = 0; tap < s->taps;) {
         int64_t in_row = s->kernel[2] - tap % s->kernel[2];
-        if (in_row >= 3 && left >= 32) {
-            HKK_NAME(depthwise_weights_taps)(to, p, begin, end, tap, channel, 16, 16, 3);
+        if (in_row >= 3) {
+            if (left >= 32)
+                HKK_NAME(depthwise_weights_taps)(to, p, begin, end, tap, channel, 16, 16, 3);
+            else
+                HKK_NAME(depthwise_weights_taps)(to, p, begin, end, tap, channel, lanes_0, lanes_1, 3);
             tap += 3;
         } else {
             HKK_NAME(depthwise_weights_taps)(to, p, begin, end, tap, channel, lanes_0, lanes_1, 1);
