@@ -287,6 +287,7 @@ static hk_status import_metadata(hki_onnx_importer *m)
 
 hk_status hki_onnx_import_model(hki_onnx_importer *m)
 {
+    HK_TRY(hki_onnx_index_functions(m));
     HK_TRY(hki_onnx_check_operators(m));
     HK_TRY(import_metadata(m));
     hki_onnx_scope scope = {.prefix = "", .imports = m->model.imports, .import_count = m->model.import_count};

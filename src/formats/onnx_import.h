@@ -15,6 +15,8 @@
 /** Most nodes that functions and branches may grow a graph to; a few bytes of nested functions could ask for any
  * number. */
 #define HKI_ONNX_MAX_NODES 262144
+/** Most inputs or outputs of one node. */
+#define HKI_ONNX_MAX_PORTS 8192
 
 typedef struct hki_onnx_scope {
     const struct hki_onnx_scope *outer; /* whose names are visible too; NULL for functions */
@@ -36,6 +38,7 @@ typedef struct hki_onnx_importer {
     size_t value_count, value_capacity;
     hki_onnx_names infos; /* value_info of the model's graph: name -> index */
     hki_onnx_names symbols;
+    hki_onnx_names functions; /* "domain, name, overload" -> index */
     size_t nodes_made;
     int depth;
 } hki_onnx_importer;
@@ -81,7 +84,9 @@ hk_status hki_onnx_import_if(hki_onnx_importer *m, hki_onnx_scope *scope, const 
 hk_status hki_onnx_import_call(hki_onnx_importer *m, hki_onnx_scope *scope, const hki_onnx_node *node,
                                hki_onnx_function *function) HK_MUST_USE;
 /** Finds the model's own function for a node; NULL if there is none. */
-hki_onnx_function *hki_onnx_function_find(const hki_onnx_importer *m, const hki_onnx_node *node);
+hki_onnx_function *hki_onnx_function_find(hki_onnx_importer *m, const hki_onnx_node *node);
+/** Prepares hki_onnx_function_find. HK_INVALID_FILE if a function is defined twice. */
+hk_status hki_onnx_index_functions(hki_onnx_importer *m) HK_MUST_USE;
 
 /** The opset version of a domain in a scope; 0 if it is not imported. */
 int64_t hki_onnx_opset(const hki_onnx_scope *scope, const char *domain);

@@ -1,16 +1,40 @@
 /* Functions and constant branches: nodes that stand for other nodes, which are built in their place. */
+#include <stdio.h>
 #include <string.h>
 
 #include "formats/onnx_import.h"
 
-hki_onnx_function *hki_onnx_function_find(const hki_onnx_importer *m, const hki_onnx_node *node)
+/* The key of a function: its domain, name and overload, none of which contains a tab. */
+static const char *function_key(hki_onnx_importer *m, char *room, size_t size, const char *domain, const char *name,
+                                const char *overload)
+{
+    int length = snprintf(room, size, "%s\t%s\t%s", domain, name, overload);
+    return length >= 0 && (size_t)length < size ? room : hki_arena_printf(m->arena, "%s\t%s\t%s", domain, name, overload);
+}
+
+hk_status hki_onnx_index_functions(hki_onnx_importer *m)
 {
     for (size_t i = 0; i < m->model.function_count; i++) {
-        hki_onnx_function *f = &m->model.functions[i];
-        if (!strcmp(f->name, node->op) && !strcmp(f->domain, node->domain) && !strcmp(f->overload, node->overload))
-            return f;
+        const hki_onnx_function *f = &m->model.functions[i];
+        const char *key = hki_arena_printf(m->arena, "%s\t%s\t%s", f->domain, f->name, f->overload);
+        int64_t old;
+        if (!key)
+            return hki_out_of_memory();
+        HK_TRY(hki_onnx_names_add(&m->functions, key, (int64_t)i, &old));
+        if (old >= 0)
+            return HK_ERR(HK_INVALID_FILE, "function '%s' of domain '%s' is defined twice", f->name, f->domain);
     }
     return NULL;
+}
+
+hki_onnx_function *hki_onnx_function_find(hki_onnx_importer *m, const hki_onnx_node *node)
+{
+    char room[512];
+    if (!m->model.function_count)
+        return NULL;
+    const char *key = function_key(m, room, sizeof room, node->domain, node->op, node->overload);
+    int64_t number = key ? hki_onnx_names_find(&m->functions, key) : -1;
+    return number < 0 ? NULL : &m->model.functions[number];
 }
 
 static const char *inner_prefix(hki_onnx_importer *m, const hki_onnx_scope *scope, const hki_onnx_node *node)

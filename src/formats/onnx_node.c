@@ -96,8 +96,8 @@ static hk_status convert_inputs(hki_draft *draft, hki_onnx_importer *m, const hk
     size_t count = node->input_count;
     while (count && !*node->inputs[count - 1])
         count--;
-    if (count > INT32_MAX)
-        return HK_ERR(HK_INVALID_FILE, "%zu inputs", count);
+    if (count > HKI_ONNX_MAX_PORTS)
+        return HK_ERR(HK_UNSUPPORTED, "%zu inputs, at most %d are supported", count, HKI_ONNX_MAX_PORTS);
     HK_TRY(hki_onnx_array(&draft->inputs, m->graph->arena, count, sizeof *draft->inputs));
     draft->input_count = (int)count;
     for (size_t i = 0; i < count; i++) {
@@ -116,8 +116,8 @@ static hk_status convert_output_names(hki_draft *draft, hki_onnx_importer *m, co
     size_t count = node->output_count;
     while (count > 1 && !*node->outputs[count - 1])
         count--;
-    if (count > INT32_MAX)
-        return HK_ERR(HK_INVALID_FILE, "%zu outputs", count);
+    if (count > HKI_ONNX_MAX_PORTS)
+        return HK_ERR(HK_UNSUPPORTED, "%zu outputs, at most %d are supported", count, HKI_ONNX_MAX_PORTS);
     HK_TRY(hki_onnx_array(&draft->output_names, m->graph->arena, count, sizeof *draft->output_names));
     draft->output_count = (int)count;
     for (size_t i = 0; i < count; i++)

@@ -56,6 +56,7 @@ static hk_status load(hk_graph **out, hki_onnx_source *source)
     hki_free(m.values);
     hki_onnx_names_free(&m.infos);
     hki_onnx_names_free(&m.symbols);
+    hki_onnx_names_free(&m.functions);
     hki_onnx_source_close(&m.source);
     hki_arena_free(m.arena);
     if (status)

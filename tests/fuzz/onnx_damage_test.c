@@ -62,6 +62,68 @@ TEST(every_flipped_bit)
     }
 }
 
+/* ---- Torture. ---- */
+
+/* Fails each allocation once; what comes out is a status, and a sanitizer sees no leak. */
+TEST(every_allocation_fails_once)
+{
+    const char *path = TEST_BINARY_DIR "/torture.onnx";
+    for (const onnx_sample *s = onnx_models; s->name; s++) {
+        hki_pb_writer w = {0};
+        s->make(&w);
+        bool failed = true;
+        for (int64_t n = 1; failed && n < 100000; n++) {
+            hk_graph *graph = NULL;
+            int64_t before = hki_memory_count();
+            hki_memory_fail_at(n);
+            hk_status status = hk_model_load_memory(&graph, w.data, w.size, NULL);
+            if (!status)
+                status = hk_model_save(graph, path, NULL);
+            failed = hki_memory_count() - before >= n;
+            hki_memory_fail_at(0);
+            CHECK_EQ(hk_status_code(status), failed ? HK_OUT_OF_MEMORY : HK_OK);
+            hk_status_free(status);
+            hk_graph_free(graph);
+        }
+        hki_pb_free(&w);
+    }
+    CHECK_OK(hki_file_remove(path));
+}
+
+static hk_status load_small(hk_graph **out)
+{
+    hki_pb_writer w = {0};
+    onnx_models[0].make(&w);
+    hk_status status = hk_model_load_memory(out, w.data, w.size, NULL);
+    hki_pb_free(&w);
+    return status;
+}
+
+/* Fails each write once: the file of before stays whole. */
+TEST(every_write_fails_once)
+{
+    const char *path = TEST_BINARY_DIR "/torture.onnx";
+    hk_model_save_options options = {.external_threshold = 1};
+    hk_graph *graph = NULL, *back = NULL;
+    REQUIRE_OK(load_small(&graph));
+    for (int external = 0; external < 2; external++) {
+        REQUIRE_OK(hk_model_save(graph, path, external ? &options : NULL));
+        bool failed = true;
+        for (int64_t n = 1; failed && n < 1000; n++) {
+            hki_file_fail_at(n);
+            hk_status status = hk_model_save(graph, path, external ? &options : NULL);
+            hki_file_fail_at(0);
+            failed = status != NULL;
+            hk_status_free(status);
+            CHECK_OK(hk_model_load(&back, path));
+            hk_graph_free(back);
+        }
+    }
+    hk_graph_free(graph);
+    CHECK_OK(hki_file_remove(path));
+    CHECK_OK(hki_file_remove(TEST_BINARY_DIR "/torture.onnx.data"));
+}
+
 /* ---- Monsters. ---- */
 
 static void put_nested_if(hki_pb_writer *w, int depth)
