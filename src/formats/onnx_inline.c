@@ -9,7 +9,8 @@ static const char *function_key(hki_onnx_importer *m, char *room, size_t size, c
                                 const char *overload)
 {
     int length = snprintf(room, size, "%s\t%s\t%s", domain, name, overload);
-    return length >= 0 && (size_t)length < size ? room : hki_arena_printf(m->arena, "%s\t%s\t%s", domain, name, overload);
+    return length >= 0 && (size_t)length < size ? room
+                                                : hki_arena_printf(m->arena, "%s\t%s\t%s", domain, name, overload);
 }
 
 hk_status hki_onnx_index_functions(hki_onnx_importer *m)
