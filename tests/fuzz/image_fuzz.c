@@ -1,5 +1,5 @@
-/* Any bytes as a JPEG or PNG picture: pixels, as they are and resized, or a status. Large pictures are left out: they are slow
- * without being wrong. */
+/* Any bytes as a JPEG or PNG picture: pixels, as they are and resized, or a status. Large pictures are left out: they
+ * are slow without being wrong. */
 #include "formats/image.h"
 #include "fuzz.h"
 
