@@ -95,6 +95,29 @@ static placement choose_place(const hki_augment *o, uint64_t seed, uint64_t epoc
     return p;
 }
 
+/* Writes `count` pixels from `from` backwards; constant sizes let the compiler move whole pixels. */
+static void copy_backwards(unsigned char *out, const unsigned char *from, int64_t count, size_t size)
+{
+    switch (size) {
+    case 1:
+        for (int64_t x = 0; x < count; x++)
+            out[x] = *(from - x);
+        break;
+    case 3:
+        for (int64_t x = 0; x < count; x++)
+            memcpy(out + 3 * x, from - 3 * x, 3);
+        break;
+    case 4:
+        for (int64_t x = 0; x < count; x++)
+            memcpy(out + 4 * x, from - 4 * x, 4);
+        break;
+    default:
+        for (int64_t x = 0; x < count; x++)
+            memcpy(out + (size_t)x * size, from - (size_t)x * size, size);
+        break;
+    }
+}
+
 /* Copies one row of a plane, shifted and perhaps mirrored; `size` bytes per pixel. */
 static void copy_row(unsigned char *out, const unsigned char *in, int64_t width, size_t size, const placement *p)
 {
@@ -106,18 +129,11 @@ static void copy_row(unsigned char *out, const unsigned char *in, int64_t width,
     }
     memset(out, 0, (size_t)begin * size);
     memset(out + (size_t)end * size, 0, (size_t)(width - end) * size);
-    if (!p->mirror_x) {
+    if (p->mirror_x)
+        copy_backwards(out + (size_t)begin * size, in + (size_t)(width - 1 - begin + p->right) * size, end - begin,
+                       size);
+    else
         memcpy(out + (size_t)begin * size, in + (size_t)(begin + p->right) * size, (size_t)(end - begin) * size);
-        return;
-    }
-    const unsigned char *from = in + (size_t)(width - 1 - begin + p->right) * size;
-    if (size == 1) {
-        for (int64_t x = begin; x < end; x++)
-            out[x] = *from--;
-        return;
-    }
-    for (int64_t x = begin; x < end; x++, from -= size)
-        memcpy(out + (size_t)x * size, from, size);
 }
 
 static void move_pixels(unsigned char *out, const unsigned char *in, const picture *pic, size_t element,
@@ -134,45 +150,72 @@ static void move_pixels(unsigned char *out, const unsigned char *in, const pictu
         }
 }
 
-/* The four neighbours of a point and their weights in 1/256; a neighbour outside has index -1. */
+/* Rotation walks through the input in steps of 1/2^32 pixel; the weights of the four neighbours have 8 bits each way.
+ */
+#define STEP_ONE 4294967296.0
+
+typedef struct walk {
+    int64_t y, x;           /* where the pixel at hand comes from */
+    int64_t step_y, step_x; /* from pixel to pixel of a row */
+} walk;
+
+static int64_t to_steps(double pixels)
+{
+    return hki_portable_floor(pixels * STEP_ONE + 0.5);
+}
+
+/* Starts a row of output. */
+static walk start_row(const picture *pic, const placement *p, int64_t y)
+{
+    double half_y = (double)(pic->height - 1) * 0.5, half_x = (double)(pic->width - 1) * 0.5;
+    double dy = (double)y - half_y, dx = -half_x;
+    double from_y = (p->cosine * dy + p->sine * dx) + half_y, from_x = (p->cosine * dx - p->sine * dy) + half_x;
+    from_y = (p->mirror_y ? (double)(pic->height - 1) - from_y : from_y) + (double)p->down;
+    from_x = (p->mirror_x ? (double)(pic->width - 1) - from_x : from_x) + (double)p->right;
+    return (walk){to_steps(from_y) + (1 << 23), to_steps(from_x) + (1 << 23), /* so that cutting to 8 bits rounds */
+                  to_steps(p->mirror_y ? -p->sine : p->sine), to_steps(p->mirror_x ? -p->cosine : p->cosine)};
+}
+
+/* The four neighbours of a point and their weights, which sum to 65536; what lies outside has weight 0. */
 typedef struct corners {
     int64_t index[4]; /* in pixels of a plane */
     int32_t weight[4];
 } corners;
 
-static void find_corners(corners *c, const picture *pic, const placement *p, int64_t y, int64_t x)
+static void find_corners(corners *c, const picture *pic, const walk *w)
 {
-    double half_y = (double)(pic->height - 1) * 0.5, half_x = (double)(pic->width - 1) * 0.5;
-    double dy = (double)y - half_y, dx = (double)x - half_x;
-    double from_y = (p->cosine * dy + p->sine * dx) + half_y, from_x = (p->cosine * dx - p->sine * dy) + half_x;
-    from_y = (p->mirror_y ? (double)(pic->height - 1) - from_y : from_y) + (double)p->down;
-    from_x = (p->mirror_x ? (double)(pic->width - 1) - from_x : from_x) + (double)p->right;
-    int64_t fixed_y = hki_portable_floor(from_y * 256 + 0.5), fixed_x = hki_portable_floor(from_x * 256 + 0.5);
-    int64_t top = fixed_y >> 8, left = fixed_x >> 8;
-    int32_t part_y = (int32_t)(fixed_y & 255), part_x = (int32_t)(fixed_x & 255);
+    int64_t top = w->y >> 32, left = w->x >> 32, at = top * pic->width + left;
+    int32_t part_y = (int32_t)(w->y >> 24 & 255), part_x = (int32_t)(w->x >> 24 & 255);
+    c->weight[0] = (256 - part_y) * (256 - part_x);
+    c->weight[1] = (256 - part_y) * part_x;
+    c->weight[2] = part_y * (256 - part_x);
+    c->weight[3] = part_y * part_x;
+    c->index[0] = at;
+    c->index[1] = at + 1;
+    c->index[2] = at + pic->width;
+    c->index[3] = at + pic->width + 1;
+    if (top >= 0 && left >= 0 && top + 1 < pic->height && left + 1 < pic->width)
+        return;
     for (int i = 0; i < 4; i++) {
-        int64_t cy = top + (i >> 1), cx = left + (i & 1);
-        bool inside = cy >= 0 && cy < pic->height && cx >= 0 && cx < pic->width;
-        c->index[i] = inside ? cy * pic->width + cx : -1;
-        c->weight[i] = (i >> 1 ? part_y : 256 - part_y) * (i & 1 ? part_x : 256 - part_x);
+        int64_t y = top + (i >> 1), x = left + (i & 1);
+        if (y < 0 || y >= pic->height || x < 0 || x >= pic->width)
+            c->index[i] = c->weight[i] = 0;
     }
 }
 
-static uint8_t mix_bytes(const corners *c, const uint8_t *plane, int64_t elements, int64_t e)
+static uint8_t mix_bytes(const corners *c, const uint8_t *plane, int64_t elements)
 {
     int32_t sum = 1 << 15;
     for (int i = 0; i < 4; i++)
-        if (c->index[i] >= 0)
-            sum += c->weight[i] * plane[c->index[i] * elements + e];
+        sum += c->weight[i] * plane[c->index[i] * elements];
     return (uint8_t)(sum >> 16);
 }
 
-static float mix_floats(const corners *c, const float *plane, int64_t elements, int64_t e)
+static float mix_floats(const corners *c, const float *plane, int64_t elements)
 {
     float sum = 0;
     for (int i = 0; i < 4; i++)
-        if (c->index[i] >= 0)
-            sum += (float)c->weight[i] * 0x1p-16f * plane[c->index[i] * elements + e];
+        sum += (float)c->weight[i] * 0x1p-16f * plane[c->index[i] * elements];
     return sum;
 }
 
@@ -180,19 +223,19 @@ static void turn_pixels(void *out, const void *in, const picture *pic, bool byte
 {
     int64_t plane = pic->height * pic->width * pic->elements, at = 0;
     corners c;
-    for (int64_t y = 0; y < pic->height; y++)
-        for (int64_t x = 0; x < pic->width; x++, at += pic->elements) {
-            find_corners(&c, pic, p, y, x);
+    for (int64_t y = 0; y < pic->height; y++) {
+        walk w = start_row(pic, p, y);
+        for (int64_t x = 0; x < pic->width; x++, at += pic->elements, w.y += w.step_y, w.x += w.step_x) {
+            find_corners(&c, pic, &w);
             for (int64_t k = 0; k < pic->planes; k++)
-                for (int64_t e = 0; e < pic->elements; e++) {
+                for (int64_t e = k * plane; e < k * plane + pic->elements; e++) {
                     if (bytes)
-                        ((uint8_t *)out)[k * plane + at + e] =
-                            mix_bytes(&c, (const uint8_t *)in + k * plane, pic->elements, e);
+                        ((uint8_t *)out)[at + e] = mix_bytes(&c, (const uint8_t *)in + e, pic->elements);
                     else
-                        ((float *)out)[k * plane + at + e] =
-                            mix_floats(&c, (const float *)in + k * plane, pic->elements, e);
+                        ((float *)out)[at + e] = mix_floats(&c, (const float *)in + e, pic->elements);
                 }
         }
+    }
 }
 
 /* Clears a rectangle. Tries a few shapes, as the paper does; a picture too small for all of them stays whole. */

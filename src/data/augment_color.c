@@ -9,43 +9,60 @@ typedef struct grid {
     int64_t count, pixel, channel, colors; /* colors: 1 or 3 */
 } grid;
 
-static uint8_t limit(int64_t value)
+enum { ONE = 1 << 16 }; /* a factor of 1 */
+
+static uint8_t limit(int32_t value)
 {
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
-/* base + (v - base) factor, with factor in 1/65536 */
-static uint8_t blend(int64_t v, int64_t base, int64_t factor)
+/* base + (v - base) factor, with factor in 1/65536 and at most 2 */
+static uint8_t blend(int32_t v, int32_t base, int32_t factor)
 {
-    return limit(base + (((v - base) * factor + (1 << 15)) >> 16));
+    return limit(base + (((v - base) * factor + ONE / 2) >> 16));
 }
 
 /* Luma of ITU-R BT.601 */
-static int64_t grey_byte(const uint8_t *p, const grid *g)
+static int32_t grey_byte(const uint8_t *p, const grid *g)
 {
     if (g->colors == 1)
         return p[0];
-    return (19595 * (int64_t)p[0] + 38470 * (int64_t)p[g->channel] + 7471 * (int64_t)p[2 * g->channel] + 32768) >> 16;
+    return (19595 * p[0] + 38470 * p[g->channel] + 7471 * p[2 * g->channel] + ONE / 2) >> 16;
+}
+
+/* Replaces every byte by what stands for it in the table. */
+static void map_bytes(uint8_t *pixels, const grid *g, int32_t base, int32_t factor)
+{
+    uint8_t table[256];
+    if (factor == ONE)
+        return;
+    for (int32_t v = 0; v < 256; v++)
+        table[v] = blend(v, base, factor);
+    for (int64_t i = 0; i < g->count; i++)
+        for (int64_t c = 0; c < g->colors; c++) {
+            uint8_t *p = pixels + i * g->pixel + c * g->channel;
+            *p = table[*p];
+        }
 }
 
 static void color_bytes(uint8_t *pixels, const grid *g, const double factors[3])
 {
-    int64_t fixed[3], sum = 0;
+    int32_t fixed[3];
     for (int i = 0; i < 3; i++)
-        fixed[i] = hki_portable_floor(factors[i] * 65536 + 0.5);
-    for (int64_t i = 0; i < g->count; i++) {
-        uint8_t *p = pixels + i * g->pixel;
-        for (int64_t c = 0; c < g->colors; c++)
-            p[c * g->channel] = blend(p[c * g->channel], 0, fixed[0]);
-        sum += grey_byte(p, g);
+        fixed[i] = (int32_t)hki_portable_floor(factors[i] * ONE + 0.5);
+    map_bytes(pixels, g, 0, fixed[0]);
+    if (fixed[1] != ONE) {
+        int64_t sum = 0;
+        for (int64_t i = 0; i < g->count; i++)
+            sum += grey_byte(pixels + i * g->pixel, g);
+        map_bytes(pixels, g, (int32_t)((sum + g->count / 2) / g->count), fixed[1]);
     }
-    int64_t mean = (sum + g->count / 2) / g->count;
+    if (fixed[2] == ONE || g->colors == 1)
+        return;
     for (int64_t i = 0; i < g->count; i++) {
         uint8_t *p = pixels + i * g->pixel;
-        for (int64_t c = 0; c < g->colors; c++)
-            p[c * g->channel] = blend(p[c * g->channel], mean, fixed[1]);
-        int64_t grey = grey_byte(p, g);
-        for (int64_t c = 0; c < g->colors && g->colors == 3; c++)
+        int32_t grey = grey_byte(p, g);
+        for (int64_t c = 0; c < 3; c++)
             p[c * g->channel] = blend(p[c * g->channel], grey, fixed[2]);
     }
 }
