@@ -120,6 +120,58 @@ static hk_status compute(hki_context *context, const hk_node *node, const hk_ten
     return node->op->run(&run);
 }
 
+/* ---- Layouts. A node that prefers channels-last gets it here too, so that a sum has the same order in a plan and node by node. ---- */
+
+static bool goes_channels_last(unsigned ports, int i, const hk_tensor *t)
+{
+    return t && t->rank >= 3 && (ports >> i & 1);
+}
+
+/* Makes a copy in the other layout. */
+static hk_status reorder(hk_tensor **out, const hk_tensor *from, hki_layout layout)
+{
+    HK_TRY(hk_tensor_create(out, from->dtype, from->rank, from->dims));
+    (*out)->layout = layout;
+    hki_tensor_copy_elements(*out, from);
+    return NULL;
+}
+
+/* Computes on channels-last copies of the inputs, then makes the outputs plain again. */
+static hk_status compute_channels_last(hki_context *context, const hk_node *node, const hk_tensor *const *in,
+                                       hk_tensor **out)
+{
+    const hki_op *op = node->op;
+    const hk_tensor **wanted = hki_alloc_array((size_t)node->input_count + 1, sizeof *wanted);
+    hk_tensor **copies = hki_alloc_array((size_t)node->input_count + 1, sizeof *copies);
+    hk_status status = wanted && copies ? NULL : hki_out_of_memory();
+    for (int i = 0; i < node->input_count && !status; i++) {
+        wanted[i] = in[i];
+        if (goes_channels_last(op->channels_last_in, i, in[i])) {
+            status = reorder(&copies[i], in[i], HKI_CHANNELS_LAST);
+            wanted[i] = copies[i];
+        }
+    }
+    for (int o = 0; o < node->output_count && !status; o++)
+        if (goes_channels_last(op->channels_last_out, o, out[o]))
+            out[o]->layout = HKI_CHANNELS_LAST;
+    if (!status)
+        status = compute(context, node, wanted, out);
+    for (int o = 0; o < node->output_count && !status; o++)
+        if (out[o] && out[o]->layout == HKI_CHANNELS_LAST) {
+            hk_tensor *plain;
+            status = reorder(&plain, out[o], HKI_PLAIN);
+            if (status)
+                break;
+            hk_tensor_free(out[o]);
+            out[o] = plain;
+        }
+    for (int i = 0; i < node->input_count && copies; i++)
+        hk_tensor_free(copies[i]);
+    hki_free(copies);
+    hki_free(wanted);
+    return status;
+}
+
 hk_status hki_node_run(hk_tensor **out, hki_context *context, const hk_node *node, const hk_tensor *const *in)
 {
     memset(out, 0, (size_t)node->output_count * sizeof *out);
@@ -130,7 +182,8 @@ hk_status hki_node_run(hk_tensor **out, hki_context *context, const hk_node *nod
     if (!status)
         status = allocate_outputs(out, node, types);
     if (!status)
-        status = compute(context, node, in, out);
+        status = node->op->layout == HKI_LAYOUT_CHANNELS_LAST ? compute_channels_last(context, node, in, out)
+                                                              : compute(context, node, in, out);
     hki_free(types);
     if (!status)
         return NULL;

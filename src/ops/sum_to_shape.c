@@ -1,6 +1,4 @@
 /* SumToShape: sums a gradient over the dims along which an operand was broadcast. */
-#include <string.h>
-
 #include "ops/reduction.h"
 #include "ops/widen.h"
 
@@ -16,61 +14,29 @@ static hk_status infer(hki_infer *c)
     return NULL;
 }
 
-/* dx with as many dims as dy. */
-static hk_tensor aligned(const hki_run *r)
+/* Always on plain tensors: the order of the sum must not depend on a layout. */
+static void plan_sum(hki_reduction *out, const hki_run *r)
 {
-    hk_tensor t = *r->out[0];
-    int missing = r->in[0]->rank - t.rank;
-    for (int i = r->in[0]->rank - 1; i >= 0; i--)
-        t.dims[i] = i < missing ? 1 : t.dims[i - missing];
-    t.rank = r->in[0]->rank;
-    return t;
-}
-
-/* Plans the sum. True if its result, whose dims lie in the order of dy, then has to be reordered. */
-static bool plan_sum(hki_reduction *out, const hki_run *r)
-{
-    const hk_tensor *dy = r->in[0];
-    hk_tensor dx = aligned(r);
+    const hk_tensor *dy = r->in[0], *dx = r->out[0];
+    int missing = dy->rank - dx->rank;
     bool reduced[HK_MAX_RANK];
     for (int i = 0; i < dy->rank; i++)
-        reduced[i] = dx.dims[i] == 1 && dy->dims[i] != 1;
+        reduced[i] = dy->dims[i] != 1 && (i < missing || dx->dims[i - missing] == 1);
     hki_reduction_plan(out, HKK_SUM, dy, reduced);
-    bool from = dy->rank >= 3 && dy->layout == HKI_CHANNELS_LAST;
-    bool to = r->out[0]->rank >= 3 && r->out[0]->layout == HKI_CHANNELS_LAST;
-    if (from && to)
-        return dy->rank != r->out[0]->rank;
-    return to || (from && dx.dims[1] > 1 && hki_shape_count(dx.dims, 2, dx.rank) > 1);
 }
 
-/* Room for the stages of the sum, and for its result in the order of dy and in plain order. */
 static size_t sum_scratch(const hki_run *r)
 {
     hki_reduction plan;
-    bool reorder = plan_sum(&plan, r);
-    size_t size = hk_dtype_size(r->out[0]->dtype);
-    return hki_scratch_size(plan.scratch_count, size) + (reorder ? 2 * hki_scratch_size(plan.result_count, size) : 0);
+    plan_sum(&plan, r);
+    return hki_scratch_size(plan.scratch_count, hk_dtype_size(r->out[0]->dtype));
 }
 
 static hk_status sum(hki_run *r)
 {
     hki_reduction plan;
-    hk_dtype dtype = r->out[0]->dtype;
-    size_t size = hk_dtype_size(dtype);
-    if (!plan_sum(&plan, r)) {
-        hki_reduction_run(&plan, r->out[0]->data, r->in[0]->data, dtype, r->scratch, r->pool, r->k);
-        return NULL;
-    }
-    hk_tensor from = aligned(r), plain = from;
-    from.layout = r->in[0]->layout;
-    from.data = (char *)r->scratch + hki_scratch_size(plan.scratch_count, size);
-    plain.layout = HKI_PLAIN;
-    plain.data = (char *)from.data + hki_scratch_size(plan.result_count, size);
-    hki_reduction_run(&plan, from.data, r->in[0]->data, dtype, r->scratch, r->pool, r->k);
-    hki_tensor_copy_elements(&plain, &from);
-    plain.rank = r->out[0]->rank; /* leading dims of 1 fall away */
-    memcpy(plain.dims, r->out[0]->dims, sizeof plain.dims);
-    hki_tensor_copy_elements(r->out[0], &plain);
+    plan_sum(&plan, r);
+    hki_reduction_run(&plan, r->out[0]->data, r->in[0]->data, r->out[0]->dtype, r->scratch, r->pool, r->k);
     return NULL;
 }
 
@@ -114,7 +80,6 @@ const hki_op hki_op_sum_to_shape = {
     .inputs = {{"dy", "T", HKI_FLOATS, 0}, {"x", "T1", HKI_ANY, HKI_SHAPE_ONLY}},
     .outputs = {{"dx", "T", HKI_FLOATS, 0}},
     .flags = HKI_OP_SAME_IF_EQUAL,
-    .layout = HKI_LAYOUT_SAME,
     .infer = infer,
     .run = run,
     .scratch = scratch,
