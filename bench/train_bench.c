@@ -2,9 +2,9 @@
  *
  *     bench_train MODEL BATCH OPTIMIZER [THREADS]     MODEL: mlp, cnn, resnet18-cifar ...; OPTIMIZER: adam, sgd
  *
- * Reads a number of steps per line from standard input, does them on one fixed batch, and answers with seconds per step and
- * the last loss. At the end of the input it prints the peak of its resident memory. With BENCH_PROFILE set it adds the table
- * of operators of the last step. */
+ * Reads a number of steps per line from standard input, does them on one fixed batch, and answers with seconds per step
+ * and the last loss. At the end of the input it prints the peak of its resident memory. With BENCH_PROFILE set it adds
+ * the table of operators of the last step. */
 #include <sys/resource.h>
 
 #include "bench.h"
@@ -13,7 +13,7 @@
 #include "train/trainer.h"
 
 #define ADAM "{\"type\": \"Adam\", \"params\": {\"lr\": 1e-3}}"
-#define SGD "{\"type\": \"SGD\", \"params\": {\"lr\": 1e-2, \"momentum\": 0.9}}"
+#define SGD  "{\"type\": \"SGD\", \"params\": {\"lr\": 1e-2, \"momentum\": 0.9}}"
 
 static void check(hk_status status)
 {
