@@ -59,6 +59,7 @@ typedef struct hk_progress {
     const char *metric_name;
     double learning_rate, samples_per_second, seconds_left;
     bool end_of_phase;        /* the last call for this phase: loss and metric are final */
+    bool line_due;            /* a log that is no terminal gets a line now (steps_per_print) */
 } hk_progress;
 
 typedef struct hk_run_options {

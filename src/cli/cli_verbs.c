@@ -11,7 +11,31 @@
         NULL, false, false, NULL, NULL                                                                                 \
     }
 
+static const cli_argument train_arguments[] = {{"RUN", false, false, "run file (JSON)", NULL}, END_ARGUMENTS};
+static const cli_option train_options[] = {
+    {"resume", 0, CLI_FLAG, NULL, "go on from the newest checkpoint in the run's folder; ends in the same bytes"},
+    {"set", 0, CLI_TEXT, "KEY=VALUE",
+     "override a key of the run file, such as optimizer.params.lr=0.01; may be repeated"},
+    {"quiet", 'q', CLI_FLAG, NULL, "show the result only"},
+    END,
+};
+static const char train_examples[] = "# train; Ctrl-C saves and stops\n"
+                                     "halka train run.json\n"
+                                     "halka train run.json --resume\n"
+                                     "# try another learning rate, in a run folder of its own\n"
+                                     "halka train run.json --set optimizer.params.lr=0.01 --set name=faster\n";
+
 static const cli_argument model_arguments[] = {{"MODEL", false, false, "ONNX file", NULL}, END_ARGUMENTS};
+static const cli_option eval_options[] = {
+    {"data", 'd', CLI_TEXT, "FILE", "run file whose data block is used, or the block itself as JSON"},
+    {"split", 0, CLI_TEXT, "train|validation|test", "which part of the data (default: test)"},
+    {"labels", 0, CLI_TEXT, "FILE", "class names, one per line (default: those in the model)"},
+    END,
+};
+static const char eval_examples[] = "halka eval runs/fashion/model.onnx --data run.json\n"
+                                    "halka eval model.onnx --data '{\"test\": {\"images\": \"t10k-images.gz\", "
+                                    "\"labels\": \"t10k-labels.gz\"}}' --json\n";
+
 static const cli_option run_options[] = {
     {"input", 'i', CLI_TEXT, "[NAME=]FILE",
      "input from .npy, .pb (ONNX tensor), IDX (.gz too), .png or .jpg; FILE:7 "
@@ -104,6 +128,9 @@ static const char completion_examples[] = "halka completion bash > ~/.local/shar
                                           "halka completion fish > ~/.config/fish/completions/halka.fish\n";
 
 const cli_verb cli_verbs[] = {
+    {"train", cmd_train, "train what a run file names: model, data, optimizer", train_arguments, train_options, true,
+     train_examples},
+    {"eval", cmd_eval, "measure a model on a data set", model_arguments, eval_options, true, eval_examples},
     {"run", cmd_run, "run a model on inputs; show or save its outputs", model_arguments, run_options, true,
      run_examples},
     {"inspect", cmd_inspect, "show what is in a model and what a run of it costs", model_arguments, inspect_options,

@@ -193,7 +193,8 @@ static void tell(const run *r, const char *phase, double loss, double metric, bo
                      .learning_rate = hk_trainer_learning_rate(r->trainer),
                      .samples_per_second = rate,
                      .seconds_left = (double)(r->total_steps - step) * per_step,
-                     .end_of_phase = end};
+                     .end_of_phase = end,
+                     .line_due = end || (r->config->steps_per_print > 0 && step % r->config->steps_per_print == 0)};
     r->options->progress(r->options->context, &p);
 }
 
