@@ -192,4 +192,25 @@ TEST(full_disk)
     hk_status_free(hki_file_remove(path));
 }
 
+TEST(memory_exhausted)
+{
+    hk_tensor *t;
+    REQUIRE_OK(hk_tensor_create(&t, HK_FLOAT, 1, (int64_t[]){10}));
+    hki_named_tensor two[] = {{"b", t}, {"a", t}};
+    hki_named_text texts[] = {{"k", "v"}};
+    for (int n = 1; n < 30; n++) {
+        hki_safetensors *file = NULL;
+        hki_memory_fail_at(n);
+        hk_status status = hki_safetensors_save(path, two, 2, texts, 1);
+        if (!status)
+            status = hki_safetensors_open(&file, path);
+        hki_memory_fail_at(0);
+        CHECK(!status || hk_status_code(status) == HK_OUT_OF_MEMORY);
+        hk_status_free(status);
+        hki_safetensors_close(file);
+    }
+    hk_tensor_free(t);
+    CHECK_OK(hki_file_remove(path));
+}
+
 TEST_MAIN()
