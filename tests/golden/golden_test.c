@@ -42,8 +42,7 @@ static void make_batch(hk_tensor **x, hk_tensor **y, const network *n)
 }
 
 /* A trainer that has done its first step. */
-static hk_trainer *step_once(const network *n, const hk_graph *model, const char *optimizer, int64_t batch,
-                             double *loss)
+static hk_trainer *step_once(const network *n, const hk_graph *model, const char *optimizer, double *loss)
 {
     hk_trainer *trainer = NULL;
     char config[512];
@@ -144,7 +143,7 @@ static void check_update(reader *r, const network *n, const hk_trainer *after, c
     if (!values || !before)
         return;
     double found = norm_of(values, NULL, count);
-    double moved = norm_of(values, hk_tensor_data(hk_value_tensor(before)), count);
+    double moved = norm_of(values, hk_value_tensor(before)->data, count);
     double allowed = (adamw ? 1e-4 : TOLERANCE) * change + 1e-7 * found; /* the latter: rounding of the parameters */
     if (!(fabs(found - norm) <= allowed) || !(fabs(moved - change) <= allowed)) {
         printf("%s: after %s the norm of %s is %.9g, expected %.9g; it moved by %.9g, expected %.9g\n", n->name,
