@@ -43,7 +43,6 @@ typedef struct hkk_gemm {
     int64_t block_rows;    /* rows of a block, a multiple of 12 */
     int64_t block_columns; /* columns of a block, a multiple of 64 */
     int64_t block_k;       /* k is cut into pieces of at most this; the chain goes on through C */
-    bool copy_a;           /* A goes through scratch, since it is transposed */
 } hkk_gemm;
 
 /** Sets the planned fields of a product. Depends on sizes and strides only. */

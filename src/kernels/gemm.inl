@@ -6,35 +6,6 @@ static int64_t minimum(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Copies a transposed A[rows, k_begin .. k_begin + K) into strips of 12 rows, k-major: [strip][k][12]. */
-static void HKK_NAME(copy_a)(float *out, const hkk_gemm *g, int64_t row_begin, int64_t rows, int64_t k_begin, int64_t K)
-{
-    const float *a = g->a + row_begin * g->a_row + k_begin * g->a_step;
-    for (int64_t strip = 0; strip < rows; strip += HKK_TILE_ROWS) {
-        int64_t n = minimum(rows - strip, HKK_TILE_ROWS);
-        float *to = out + strip * g->block_k;
-        const float *from = a + strip * g->a_row;
-        for (int64_t k = 0; k < K; k++, to += HKK_TILE_ROWS, from += g->a_step)
-            if (n == HKK_TILE_ROWS && g->a_row == 1) {
-                memcpy(to, from, HKK_TILE_ROWS * sizeof(float));
-            } else {
-                for (int64_t i = 0; i < n; i++)
-                    to[i] = from[i * g->a_row];
-            }
-    }
-}
-
-/* Points the rows of a tile at A, in place or in its copy; returns the step along k. */
-static int64_t HKK_NAME(point_a)(const float **a, const hkk_gemm *g, const float *copy, int64_t row_begin, int64_t row, int64_t rows,
-                                 int64_t k_begin)
-{
-    const float *first = g->copy_a ? copy + row * g->block_k : g->a + (row_begin + row) * g->a_row + k_begin * g->a_step;
-    int64_t stride = g->copy_a ? 1 : g->a_row;
-    for (int64_t i = 0; i < rows; i++)
-        a[i] = first + i * stride;
-    return g->copy_a ? HKK_TILE_ROWS : g->a_step;
-}
-
 /* Returns B's columns from `column` on and sets its strides. A last, narrow piece of an unpacked B is copied, as tiles read whole
  * vectors. */
 static const float *HKK_NAME(point_b)(hkk_gemm_tile *t, const hkk_gemm *g, float *copy, int64_t column, int64_t k_begin)
@@ -59,7 +30,7 @@ static const float *HKK_NAME(point_b)(hkk_gemm_tile *t, const hkk_gemm *g, float
 }
 
 /* All row tiles of a block against columns column .. column + t->columns - 1. */
-static void HKK_NAME(run_columns)(hkk_gemm_tile *t, const hkk_gemm *g, const float *copy_a, int64_t row_begin, int64_t rows, int64_t column,
+static void HKK_NAME(run_columns)(hkk_gemm_tile *t, const hkk_gemm *g, int64_t row_begin, int64_t rows, int64_t column,
                                   int64_t k_begin)
 {
     const float *a[HKK_TILE_ROWS], *residual[HKK_TILE_ROWS];
@@ -70,8 +41,8 @@ static void HKK_NAME(run_columns)(hkk_gemm_tile *t, const hkk_gemm *g, const flo
     t->residual = g->epilogue.residual ? residual : NULL;
     for (int64_t row = 0; row < rows; row += HKK_TILE_ROWS) {
         t->rows = (int)minimum(rows - row, HKK_TILE_ROWS);
-        t->a_step = HKK_NAME(point_a)(a, g, copy_a, row_begin, row, t->rows, k_begin);
         for (int i = 0; i < t->rows; i++) {
+            a[i] = g->a + (row_begin + row + i) * g->a_row + k_begin * g->a_step;
             c[i] = g->c + (row_begin + row + i) * g->c_ld + column;
             if (t->residual)
                 residual[i] = g->epilogue.residual + (row_begin + row + i) * g->epilogue.residual_ld + column;
@@ -86,20 +57,17 @@ static void HKK_NAME(hkk_gemm_run_block)(const hkk_gemm *g, int64_t block, float
     int64_t row_blocks = (g->M + g->block_rows - 1) / g->block_rows;
     int64_t row_begin = block % row_blocks * g->block_rows, rows = minimum(g->M - row_begin, g->block_rows);
     int64_t begin = block / row_blocks * g->block_columns, end = minimum(g->N, begin + g->block_columns);
-    float *copy_b = scratch, *copy_a = g->b_unpacked ? scratch + g->block_k * HKK_TILE_COLUMNS : scratch;
     static const int64_t whole = 0;
-    hkk_gemm_tile t = {.taps = 1, .a_tap = &whole, .b_tap = &whole, .clamp = g->epilogue.clamp, .lo = g->epilogue.lo, .hi = g->epilogue.hi};
+    hkk_gemm_tile t = {.taps = 1, .a_step = g->a_step, .a_tap = &whole, .b_tap = &whole, .clamp = g->epilogue.clamp, .lo = g->epilogue.lo, .hi = g->epilogue.hi};
     int64_t k = 0;
     do { /* once also for K = 0, which gives the epilogue of 0 */
         t.K = minimum(g->K - k, g->block_k);
         t.accumulate = k > 0 || g->accumulate;
         t.finish = k + t.K == g->K;
-        if (g->copy_a)
-            HKK_NAME(copy_a)(copy_a, g, row_begin, rows, k, t.K);
         for (int64_t column = begin; column < end; column += HKK_TILE_COLUMNS) {
             t.columns = (int)minimum(end - column, HKK_TILE_COLUMNS);
-            t.b = HKK_NAME(point_b)(&t, g, copy_b, column, k);
-            HKK_NAME(run_columns)(&t, g, copy_a, row_begin, rows, column, k);
+            t.b = HKK_NAME(point_b)(&t, g, scratch, column, k);
+            HKK_NAME(run_columns)(&t, g, row_begin, rows, column, k);
         }
         k += t.K;
     } while (k < g->K);

@@ -48,10 +48,10 @@ static int64_t batch_offset(const hki_product *p, const int64_t *strides, int64_
     return offset;
 }
 
-/* Packing pays when many rows use B; what does not lie row by row must be packed. */
+/* Packing pays when many rows use B, or when tiles would read beyond narrow rows; what does not lie row by row must be packed. */
 static bool needs_packing(const hki_product *p)
 {
-    return !p->packed_b && (p->b_column != 1 || p->M >= 96);
+    return !p->packed_b && (p->b_column != 1 || p->M >= 384 || (p->N < 64 && p->N % 16 != 0));
 }
 
 static void plan(product_run *run, const hki_product *p)
