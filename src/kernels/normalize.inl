@@ -78,60 +78,114 @@ static void HKK_NAME(hkk_merge_moments_f32)(float *mean, float *m2, const float 
     }
 }
 
-static void HKK_NAME(hkk_apply_columns_f32)(float *y, const float *x, const float *mean, const float *scale,
-                                            const float *bias, int64_t rows, int64_t channels)
+/* max(0, v), as the activation's kernel has it: NaN comes through. */
+HKK_INLINE hkk_f32x16 hkk_relu_if(hkk_f32x16 v, int relu)
+{
+    return relu ? hkk_max(hkk_zero(), v) : v;
+}
+
+/* dy where the output v of a following max(0, v) was more than 0. */
+HKK_INLINE hkk_f32x16 hkk_passed(hkk_f32x16 dy, hkk_f32x16 distance, hkk_f32x16 a, hkk_f32x16 bias)
+{
+    return hkk_select(hkk_gt(hkk_fma(distance, a, bias), hkk_zero()), dy, hkk_zero());
+}
+
+HKK_INLINE void hkk_apply_rows(float *y, const float *x, const float *mean, const float *scale, const float *bias,
+                               int64_t rows, int64_t channels, int relu)
 {
     for (int64_t i = 0; i < rows; i++, x += channels, y += channels)
         for (int64_t c = 0; c < channels; c += 16) {
             int lanes = hkk_lanes_left(channels - c);
             hkk_f32x16 d = hkk_sub(hkk_part(x + c, lanes), hkk_part(mean + c, lanes));
-            hkk_store_part(y + c, hkk_fma(d, hkk_part(scale + c, lanes), hkk_part(bias + c, lanes)), lanes);
+            d = hkk_fma(d, hkk_part(scale + c, lanes), hkk_part(bias + c, lanes));
+            hkk_store_part(y + c, hkk_relu_if(d, relu), lanes);
         }
 }
 
-HKK_INLINE void hkk_grad_sums_strip(float *sum_dy, float *sum_dy_x, const float *dy, const float *x, const float *mean,
-                                    int64_t rows, int64_t channels, int vectors, int lanes)
+static void HKK_NAME(hkk_apply_columns_f32)(float *y, const float *x, const float *mean, const float *scale,
+                                            const float *bias, int64_t rows, int64_t channels, int relu)
 {
-    hkk_f32x16 a[4], b[4], m[4];
+    if (relu)
+        hkk_apply_rows(y, x, mean, scale, bias, rows, channels, 1);
+    else
+        hkk_apply_rows(y, x, mean, scale, bias, rows, channels, 0);
+}
+
+/* The vectors of one strip of columns. */
+typedef struct hkk_grad_strip {
+    const float *dy, *x, *mean, *a, *bias;
+    int64_t rows, channels;
+} hkk_grad_strip;
+
+HKK_INLINE void hkk_grad_sums_strip(float *sum_dy, float *sum_dy_x, const hkk_grad_strip *s, int64_t c, int vectors,
+                                    int lanes, int relu)
+{
+    hkk_f32x16 sum[4], product[4], mean[4], a[4], bias[4];
     for (int v = 0; v < vectors; v++) {
-        a[v] = b[v] = hkk_zero();
-        m[v] = hkk_part(mean + 16 * v, lanes);
+        sum[v] = product[v] = hkk_zero();
+        mean[v] = hkk_part(s->mean + c + 16 * v, lanes);
+        a[v] = relu ? hkk_part(s->a + c + 16 * v, lanes) : hkk_zero();
+        bias[v] = relu ? hkk_part(s->bias + c + 16 * v, lanes) : hkk_zero();
     }
-    for (int64_t i = 0; i < rows; i++)
+    for (int64_t i = 0; i < s->rows; i++)
         for (int v = 0; v < vectors; v++) {
-            hkk_f32x16 g = hkk_part(dy + i * channels + 16 * v, lanes);
-            a[v] = hkk_add(a[v], g);
-            b[v] = hkk_fma(g, hkk_sub(hkk_part(x + i * channels + 16 * v, lanes), m[v]), b[v]);
+            hkk_f32x16 g = hkk_part(s->dy + i * s->channels + c + 16 * v, lanes);
+            hkk_f32x16 d = hkk_sub(hkk_part(s->x + i * s->channels + c + 16 * v, lanes), mean[v]);
+            g = relu ? hkk_passed(g, d, a[v], bias[v]) : g;
+            sum[v] = hkk_add(sum[v], g);
+            product[v] = hkk_fma(g, d, product[v]);
         }
     for (int v = 0; v < vectors; v++) {
-        hkk_store_part(sum_dy + 16 * v, a[v], lanes);
-        hkk_store_part(sum_dy_x + 16 * v, b[v], lanes);
+        hkk_store_part(sum_dy + c + 16 * v, sum[v], lanes);
+        hkk_store_part(sum_dy_x + c + 16 * v, product[v], lanes);
     }
+}
+
+HKK_INLINE void hkk_grad_sums(float *sum_dy, float *sum_dy_x, const hkk_grad_strip *s, int relu)
+{
+    int64_t c = 0;
+    for (; c + 64 <= s->channels; c += 64)
+        hkk_grad_sums_strip(sum_dy, sum_dy_x, s, c, 4, 16, relu);
+    for (; c + 16 <= s->channels; c += 16)
+        hkk_grad_sums_strip(sum_dy, sum_dy_x, s, c, 1, 16, relu);
+    if (c < s->channels)
+        hkk_grad_sums_strip(sum_dy, sum_dy_x, s, c, 1, (int)(s->channels - c), relu);
 }
 
 static void HKK_NAME(hkk_grad_sums_columns_f32)(float *sum_dy, float *sum_dy_x, const float *dy, const float *x,
-                                                const float *mean, int64_t rows, int64_t channels)
+                                                const float *mean, const float *a, const float *relu_bias,
+                                                int64_t rows, int64_t channels)
 {
-    int64_t c = 0;
-    for (; c + 64 <= channels; c += 64)
-        hkk_grad_sums_strip(sum_dy + c, sum_dy_x + c, dy + c, x + c, mean + c, rows, channels, 4, 16);
-    for (; c + 16 <= channels; c += 16)
-        hkk_grad_sums_strip(sum_dy + c, sum_dy_x + c, dy + c, x + c, mean + c, rows, channels, 1, 16);
-    if (c < channels)
-        hkk_grad_sums_strip(sum_dy + c, sum_dy_x + c, dy + c, x + c, mean + c, rows, channels, 1, (int)(channels - c));
+    hkk_grad_strip s = {dy, x, mean, a, relu_bias, rows, channels};
+    if (relu_bias)
+        hkk_grad_sums(sum_dy, sum_dy_x, &s, 1);
+    else
+        hkk_grad_sums(sum_dy, sum_dy_x, &s, 0);
+}
+
+HKK_INLINE void hkk_grad_rows(float *dx, const hkk_grad_strip *s, const float *b, const float *d, int relu)
+{
+    const float *dy = s->dy, *x = s->x;
+    for (int64_t i = 0; i < s->rows; i++, dx += s->channels, dy += s->channels, x += s->channels)
+        for (int64_t c = 0; c < s->channels; c += 16) {
+            int lanes = hkk_lanes_left(s->channels - c);
+            hkk_f32x16 distance = hkk_sub(hkk_part(x + c, lanes), hkk_part(s->mean + c, lanes));
+            hkk_f32x16 a = hkk_part(s->a + c, lanes), g = hkk_part(dy + c, lanes);
+            g = relu ? hkk_passed(g, distance, a, hkk_part(s->bias + c, lanes)) : g;
+            g = hkk_fma(a, g, hkk_neg(hkk_part(d + c, lanes)));
+            hkk_store_part(dx + c, hkk_fnma(hkk_part(b + c, lanes), distance, g), lanes);
+        }
 }
 
 static void HKK_NAME(hkk_grad_columns_f32)(float *dx, const float *dy, const float *x, const float *mean,
-                                           const float *a, const float *b, const float *d, int64_t rows,
-                                           int64_t channels)
+                                           const float *a, const float *b, const float *d, const float *relu_bias,
+                                           int64_t rows, int64_t channels)
 {
-    for (int64_t i = 0; i < rows; i++, dx += channels, dy += channels, x += channels)
-        for (int64_t c = 0; c < channels; c += 16) {
-            int lanes = hkk_lanes_left(channels - c);
-            hkk_f32x16 distance = hkk_sub(hkk_part(x + c, lanes), hkk_part(mean + c, lanes));
-            hkk_f32x16 g = hkk_fma(hkk_part(a + c, lanes), hkk_part(dy + c, lanes), hkk_neg(hkk_part(d + c, lanes)));
-            hkk_store_part(dx + c, hkk_fnma(hkk_part(b + c, lanes), distance, g), lanes);
-        }
+    hkk_grad_strip s = {dy, x, mean, a, relu_bias, rows, channels};
+    if (relu_bias)
+        hkk_grad_rows(dx, &s, b, d, 1);
+    else
+        hkk_grad_rows(dx, &s, b, d, 0);
 }
 
 /* ---- Rows. ---- */
@@ -162,37 +216,40 @@ static void HKK_NAME(hkk_moments_row_f32)(float *mean, float *m2, const float *x
     *m2 = hkk_row_m2(x, n, *mean);
 }
 
-static void HKK_NAME(hkk_apply_row_f32)(float *y, const float *x, int64_t n, float mean, float scale, float bias)
+static void HKK_NAME(hkk_apply_row_f32)(float *y, const float *x, int64_t n, float mean, float scale, float bias,
+                                        int relu)
 {
     hkk_f32x16 m = hkk_set1(mean), s = hkk_set1(scale), b = hkk_set1(bias);
     for (int64_t i = 0; i < n; i += 16) {
         int lanes = hkk_lanes_left(n - i);
-        hkk_store_part(y + i, hkk_fma(hkk_sub(hkk_part(x + i, lanes), m), s, b), lanes);
+        hkk_store_part(y + i, hkk_relu_if(hkk_fma(hkk_sub(hkk_part(x + i, lanes), m), s, b), relu), lanes);
     }
 }
 
 static void HKK_NAME(hkk_grad_sums_row_f32)(float *sum_dy, float *sum_dy_x, const float *dy, const float *x, int64_t n,
-                                            float mean)
+                                            float mean, float a, float relu_bias, int relu)
 {
-    hkk_f32x16 a = hkk_zero(), b = hkk_zero(), m = hkk_set1(mean);
+    hkk_f32x16 sum = hkk_zero(), product = hkk_zero(), m = hkk_set1(mean);
     for (int64_t i = 0; i < n; i += 16) {
         int lanes = hkk_lanes_left(n - i);
-        hkk_f32x16 g = hkk_part(dy + i, lanes);
-        a = hkk_add(a, g);
-        b = hkk_fma(g, hkk_only(hkk_sub(hkk_part(x + i, lanes), m), lanes), b);
+        hkk_f32x16 g = hkk_part(dy + i, lanes), d = hkk_only(hkk_sub(hkk_part(x + i, lanes), m), lanes);
+        g = relu ? hkk_only(hkk_passed(g, d, hkk_set1(a), hkk_set1(relu_bias)), lanes) : g;
+        sum = hkk_add(sum, g);
+        product = hkk_fma(g, d, product);
     }
-    *sum_dy = hkk_sum16(a);
-    *sum_dy_x = hkk_sum16(b);
+    *sum_dy = hkk_sum16(sum);
+    *sum_dy_x = hkk_sum16(product);
 }
 
 static void HKK_NAME(hkk_grad_row_f32)(float *dx, const float *dy, const float *x, int64_t n, float mean, float a,
-                                       float b, float d)
+                                       float b, float d, float relu_bias, int relu)
 {
     hkk_f32x16 m = hkk_set1(mean), va = hkk_set1(a), vb = hkk_set1(b), vd = hkk_set1(-d);
     for (int64_t i = 0; i < n; i += 16) {
         int lanes = hkk_lanes_left(n - i);
-        hkk_f32x16 g = hkk_fma(va, hkk_part(dy + i, lanes), vd);
-        hkk_store_part(dx + i, hkk_fnma(vb, hkk_sub(hkk_part(x + i, lanes), m), g), lanes);
+        hkk_f32x16 g = hkk_part(dy + i, lanes), distance = hkk_sub(hkk_part(x + i, lanes), m);
+        g = relu ? hkk_passed(g, distance, va, hkk_set1(relu_bias)) : g;
+        hkk_store_part(dx + i, hkk_fnma(vb, distance, hkk_fma(va, g, vd)), lanes);
     }
 }
 

@@ -96,17 +96,20 @@ static float *run_all(float *out, const hkk_normalize_kernels *k, const float *x
     float *mean = out, *m2 = mean + c, *next = m2 + c;
     k->moments_columns(mean, m2, x, 7, c);
     k->merge_moments(mean, m2, v, v + c, 7, 5, c);
-    k->apply_columns(next, x, mean, v, v + c, 7, c);
-    next += 7 * c;
-    k->grad_sums_columns(next, next + c, dy, x, mean, 7, c);
-    next += 2 * c;
-    k->grad_columns(next, dy, x, mean, v, v + c, v + 2 * c, 7, c);
-    next += 7 * c;
-    k->moments_row(next, next + 1, x, 7 * c);
-    k->grad_sums_row(next + 2, next + 3, dy, x, 7 * c, 0.25f);
-    k->apply_row(next + 4, x, c, 0.25f, 1.5f, -0.125f);
-    k->grad_row(next + 4 + c, dy, x, c, 0.25f, 1.5f, -0.125f, 0.3f);
-    next += 4 + 2 * c;
+    for (int relu = 0; relu < 2; relu++) {
+        const float *bias = relu ? v + 3 * c : NULL;
+        k->apply_columns(next, x, mean, v, v + c, 7, c, relu);
+        next += 7 * c;
+        k->grad_sums_columns(next, next + c, dy, x, mean, v, bias, 7, c);
+        next += 2 * c;
+        k->grad_columns(next, dy, x, mean, v, v + c, v + 2 * c, bias, 7, c);
+        next += 7 * c;
+        k->moments_row(next, next + 1, x, 7 * c);
+        k->grad_sums_row(next + 2, next + 3, dy, x, 7 * c, 0.25f, 1.5f, 0.2f, relu);
+        k->apply_row(next + 4, x, c, 0.25f, 1.5f, -0.125f, relu);
+        k->grad_row(next + 4 + c, dy, x, c, 0.25f, 1.5f, -0.125f, 0.3f, 0.2f, relu);
+        next += 4 + 2 * c;
+    }
     k->layer_norm_rows(next, next + 7 * c, next + 7 * c + 7, x, v, v + c, 7, c, 1e-5f, 1);
     float *moments = next + 7 * c;
     next += 7 * c + 14;

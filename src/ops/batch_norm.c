@@ -45,6 +45,8 @@ typedef struct batch_work {
     float *y;                              /* dx for gradients */
     const float *mean, *scale, *bias;      /* per channel; scale, bias: of y, or a, d of dx */
     const float *slope;                    /* b of dx */
+    const float *relu_bias;                /* of gradients, NULL without relu */
+    bool relu;                             /* forward */
     float *partial;                        /* segments x 2 x channels */
     int64_t segments_per_block;
     void (*segment)(const struct batch_work *w, int64_t segment);
@@ -108,10 +110,11 @@ static void apply_segment(const batch_work *w, int64_t i)
     const hki_batch_shape *s = w->s;
     int64_t at = segment_offset(s, i);
     if (!s->by_planes)
-        w->k->apply_columns(w->y + at, w->x + at, w->mean, w->scale, w->bias, segment_count(s, i), s->channels);
+        w->k->apply_columns(w->y + at, w->x + at, w->mean, w->scale, w->bias, segment_count(s, i), s->channels,
+                            w->relu);
     for (int64_t c = 0; c < s->channels && s->by_planes; c++)
         w->k->apply_row(w->y + at + c * s->pixels, w->x + at + c * s->pixels, s->pixels, w->mean[c], w->scale[c],
-                        w->bias[c]);
+                        w->bias[c], w->relu);
 }
 
 static void grad_sums_segment(const batch_work *w, int64_t i)
@@ -120,10 +123,11 @@ static void grad_sums_segment(const batch_work *w, int64_t i)
     int64_t at = segment_offset(s, i);
     float *sums = w->partial + i * 2 * s->channels, *products = sums + s->channels;
     if (!s->by_planes)
-        w->k->grad_sums_columns(sums, products, w->dy + at, w->x + at, w->mean, segment_count(s, i), s->channels);
+        w->k->grad_sums_columns(sums, products, w->dy + at, w->x + at, w->mean, w->scale, w->relu_bias,
+                                segment_count(s, i), s->channels);
     for (int64_t c = 0; c < s->channels && s->by_planes; c++)
         w->k->grad_sums_row(sums + c, products + c, w->dy + at + c * s->pixels, w->x + at + c * s->pixels, s->pixels,
-                            w->mean[c]);
+                            w->mean[c], w->scale[c], w->relu_bias ? w->relu_bias[c] : 0, w->relu_bias != NULL);
 }
 
 static void grad_segment(const batch_work *w, int64_t i)
@@ -132,10 +136,11 @@ static void grad_segment(const batch_work *w, int64_t i)
     int64_t at = segment_offset(s, i);
     if (!s->by_planes)
         w->k->grad_columns(w->y + at, w->dy + at, w->x + at, w->mean, w->scale, w->slope, w->bias,
-                           segment_count(s, i), s->channels);
+                           w->relu_bias, segment_count(s, i), s->channels);
     for (int64_t c = 0; c < s->channels && s->by_planes; c++)
         w->k->grad_row(w->y + at + c * s->pixels, w->dy + at + c * s->pixels, w->x + at + c * s->pixels, s->pixels,
-                       w->mean[c], w->scale[c], w->slope[c], w->bias[c]);
+                       w->mean[c], w->scale[c], w->slope[c], w->bias[c], w->relu_bias ? w->relu_bias[c] : 0,
+                       w->relu_bias != NULL);
 }
 
 /* ---- float64: element i of channel c. ---- */
@@ -188,21 +193,28 @@ void hki_batch_moments(double *mean, double *variance, const hki_batch_shape *s,
     }
 }
 
+/* relu as ONNX's: NaN comes through. */
+static void apply_double(double *y, const hki_batch_shape *s, const double *x, const double *mean,
+                         const double *inv_std, const double *scale, const double *bias, bool relu)
+{
+    for (int64_t c = 0; c < s->channels; c++)
+        for (int64_t i = 0; i < s->count; i++) {
+            int64_t at = element_of(s, c, i);
+            double v = (x[at] - mean[c]) * inv_std[c] * scale[c] + bias[c];
+            y[at] = relu && v < 0 ? 0 : v;
+        }
+}
+
 void hki_batch_apply(hk_tensor *y, const hki_batch_shape *s, const hk_tensor *x, const double *mean,
-                     const double *inv_std, const hk_tensor *scale, const hk_tensor *bias, const hki_run *r,
+                     const double *inv_std, const hk_tensor *scale, const hk_tensor *bias, bool relu, const hki_run *r,
                      void *scratch)
 {
     if (x->dtype == HK_DOUBLE) {
-        for (int64_t c = 0; c < s->channels; c++)
-            for (int64_t i = 0; i < s->count; i++) {
-                int64_t at = element_of(s, c, i);
-                double v = (((const double *)x->data)[at] - mean[c]) * inv_std[c];
-                ((double *)y->data)[at] = v * ((const double *)scale->data)[c] + ((const double *)bias->data)[c];
-            }
+        apply_double(y->data, s, x->data, mean, inv_std, scale->data, bias->data, relu);
         return;
     }
     float *vectors = scratch;
-    batch_work w = {.s = s, .k = r->k->normalize, .x = x->data, .y = y->data, .bias = bias->data};
+    batch_work w = {.s = s, .k = r->k->normalize, .x = x->data, .y = y->data, .bias = bias->data, .relu = relu};
     w.mean = next_vector(&vectors, mean, s->channels);
     float *product = next_vector(&vectors, inv_std, s->channels);
     for (int64_t c = 0; c < s->channels; c++)
@@ -211,53 +223,67 @@ void hki_batch_apply(hk_tensor *y, const hki_batch_shape *s, const hk_tensor *x,
     run_segments(&w, r, apply_segment);
 }
 
-void hki_batch_grad_sums(double *sum_dy, double *sum_dy_x, const hki_batch_shape *s, const hk_tensor *dy,
-                         const hk_tensor *x, const double *mean, const hki_run *r, void *scratch)
+/* dy of element `at` of channel c, as far as it counts; *distance = x - mean. */
+static double counted_dy(double *distance, const hki_batch_grad *g, int64_t c, int64_t at)
 {
-    if (x->dtype == HK_DOUBLE) {
-        for (int64_t c = 0; c < s->channels; c++) {
-            sum_dy[c] = sum_dy_x[c] = 0;
-            for (int64_t i = 0; i < s->count; i++) {
-                int64_t at = element_of(s, c, i);
-                sum_dy[c] += ((const double *)dy->data)[at];
-                sum_dy_x[c] += ((const double *)dy->data)[at] * (((const double *)x->data)[at] - mean[c]);
-            }
+    *distance = ((const double *)g->x->data)[at] - g->mean[c];
+    bool passed = !g->relu_bias || *distance * g->a[c] + ((const double *)g->relu_bias->data)[c] > 0;
+    return passed ? ((const double *)g->dy->data)[at] : 0;
+}
+
+static batch_work grad_work(const hki_batch_grad *g, float **vectors)
+{
+    batch_work w = {.s = g->shape, .k = g->run->k->normalize, .x = g->x->data, .dy = g->dy->data};
+    w.relu_bias = g->relu_bias ? g->relu_bias->data : NULL;
+    *vectors = g->scratch;
+    w.mean = next_vector(vectors, g->mean, g->shape->channels);
+    w.scale = next_vector(vectors, g->a, g->shape->channels);
+    return w;
+}
+
+void hki_batch_grad_sums(double *sum_dy, double *sum_dy_x, const hki_batch_grad *g)
+{
+    const hki_batch_shape *s = g->shape;
+    for (int64_t c = 0; c < s->channels && g->x->dtype == HK_DOUBLE; c++) {
+        sum_dy[c] = sum_dy_x[c] = 0;
+        for (int64_t i = 0; i < s->count; i++) {
+            double distance, dy = counted_dy(&distance, g, c, element_of(s, c, i));
+            sum_dy[c] += dy;
+            sum_dy_x[c] += dy * distance;
         }
-        return;
     }
-    float *vectors = scratch;
-    batch_work w = {.s = s, .k = r->k->normalize, .x = x->data, .dy = dy->data};
-    w.mean = next_vector(&vectors, mean, s->channels);
+    if (g->x->dtype == HK_DOUBLE)
+        return;
+    float *vectors;
+    batch_work w = grad_work(g, &vectors);
     float *sums = vectors;
     w.partial = vectors + 2 * s->channels;
-    run_segments(&w, r, grad_sums_segment);
+    run_segments(&w, g->run, grad_sums_segment);
     hki_reduction plan;
     hki_reduction_plan_matrix(&plan, HKK_SUM, 1, s->segments, 2 * s->channels);
-    hki_reduction_run(&plan, sums, w.partial, HK_FLOAT, w.partial + s->segments * 2 * s->channels, r->pool, r->k);
+    hki_reduction_run(&plan, sums, w.partial, HK_FLOAT, w.partial + s->segments * 2 * s->channels, g->run->pool,
+                      g->run->k);
     for (int64_t c = 0; c < s->channels; c++) {
         sum_dy[c] = sums[c];
         sum_dy_x[c] = sums[s->channels + c];
     }
 }
 
-void hki_batch_grad_apply(hk_tensor *dx, const hki_batch_shape *s, const hk_tensor *dy, const hk_tensor *x,
-                          const double *mean, const double *a, const double *b, const double *d, const hki_run *r,
-                          void *scratch)
+void hki_batch_grad_apply(hk_tensor *dx, const hki_batch_grad *g, const double *b, const double *d)
 {
-    if (x->dtype == HK_DOUBLE) {
-        for (int64_t c = 0; c < s->channels; c++)
-            for (int64_t i = 0; i < s->count; i++) {
-                int64_t at = element_of(s, c, i);
-                double distance = ((const double *)x->data)[at] - mean[c];
-                ((double *)dx->data)[at] = a[c] * ((const double *)dy->data)[at] - b[c] * distance - d[c];
-            }
+    const hki_batch_shape *s = g->shape;
+    for (int64_t c = 0; c < s->channels && g->x->dtype == HK_DOUBLE; c++)
+        for (int64_t i = 0; i < s->count; i++) {
+            int64_t at = element_of(s, c, i);
+            double distance, dy = counted_dy(&distance, g, c, at);
+            ((double *)dx->data)[at] = g->a[c] * dy - b[c] * distance - d[c];
+        }
+    if (g->x->dtype == HK_DOUBLE)
         return;
-    }
-    float *vectors = scratch;
-    batch_work w = {.s = s, .k = r->k->normalize, .x = x->data, .dy = dy->data, .y = dx->data};
-    w.mean = next_vector(&vectors, mean, s->channels);
-    w.scale = next_vector(&vectors, a, s->channels);
+    float *vectors;
+    batch_work w = grad_work(g, &vectors);
+    w.y = dx->data;
     w.slope = next_vector(&vectors, b, s->channels);
     w.bias = next_vector(&vectors, d, s->channels);
-    run_segments(&w, r, grad_segment);
+    run_segments(&w, g->run, grad_segment);
 }

@@ -23,16 +23,24 @@ size_t hki_batch_scratch(const hki_batch_shape *s, hk_dtype dtype);
 /** mean[c] and variance[c] (population) of x, float32 or float64. */
 void hki_batch_moments(double *mean, double *variance, const hki_batch_shape *s, const hk_tensor *x, const hki_run *r,
                        void *scratch);
-/** y = (x - mean) scale inv_std + bias. */
+/** y = (x - mean) scale inv_std + bias, and with `relu` max(0, that). */
 void hki_batch_apply(hk_tensor *y, const hki_batch_shape *s, const hk_tensor *x, const double *mean,
-                     const double *inv_std, const hk_tensor *scale, const hk_tensor *bias, const hki_run *r,
+                     const double *inv_std, const hk_tensor *scale, const hk_tensor *bias, bool relu, const hki_run *r,
                      void *scratch);
+
+/** What the two passes of the gradient take: dy, x, and per channel the mean and a = scale inv_std. With relu_bias
+ * (else NULL) dy counts only where (x - mean) a + relu_bias > 0. */
+typedef struct hki_batch_grad {
+    const hki_batch_shape *shape;
+    const hk_tensor *dy, *x, *relu_bias;
+    const double *mean, *a;
+    const hki_run *run;
+    void *scratch;
+} hki_batch_grad;
+
 /** sum_dy[c] = sum of dy, sum_dy_x[c] = sum of dy (x - mean). */
-void hki_batch_grad_sums(double *sum_dy, double *sum_dy_x, const hki_batch_shape *s, const hk_tensor *dy,
-                         const hk_tensor *x, const double *mean, const hki_run *r, void *scratch);
-/** dx = a dy - b (x - mean) - d, with a, b, d per channel. */
-void hki_batch_grad_apply(hk_tensor *dx, const hki_batch_shape *s, const hk_tensor *dy, const hk_tensor *x,
-                          const double *mean, const double *a, const double *b, const double *d, const hki_run *r,
-                          void *scratch);
+void hki_batch_grad_sums(double *sum_dy, double *sum_dy_x, const hki_batch_grad *g);
+/** dx = a dy - b (x - mean) - d, with b, d per channel. */
+void hki_batch_grad_apply(hk_tensor *dx, const hki_batch_grad *g, const double *b, const double *d);
 
 #endif

@@ -61,6 +61,13 @@ static void write_running(const hki_run *r, const double *mean, const double *va
     }
 }
 
+/* Only halka's own forms have the attribute. */
+static bool has_relu(const hk_node *node)
+{
+    const hk_attribute *relu = hki_attribute_find(node, "relu");
+    return relu && relu->as.i;
+}
+
 static hk_status run_any(hki_run *r)
 {
     const hk_tensor *x = r->in[0];
@@ -85,7 +92,7 @@ static hk_status run_any(hki_run *r)
             hki_real_set(r->out[4], c, inv_std[c]);
     }
     if (output(r, 0))
-        hki_batch_apply(r->out[0], &s, x, mean, inv_std, r->in[1], r->in[2], r, scratch);
+        hki_batch_apply(r->out[0], &s, x, mean, inv_std, r->in[1], r->in[2], has_relu(r->node), r, scratch);
     return NULL;
 }
 
@@ -164,9 +171,10 @@ static hk_status saved_grad(hki_grad *g)
         return HK_ERR(HK_UNSUPPORTED, "no gradient through the saved mean and deviation");
     if (!dy)
         dy = hki_binary(graph, "Mul", g->y[0], hki_scalar_like(graph, g->x[0], 0));
-    hk_attribute attributes[] = {HK_INT("training_mode", training)};
-    hk_graph_node(graph, "halka", "BatchNormGrad", NULL, 5, (hk_value *[]){dy, g->x[0], g->x[1], g->y[3], g->y[4]}, 1,
-                  attributes, 3, parts);
+    bool relu = has_relu(g->node);
+    hk_attribute attributes[] = {HK_INT("training_mode", training), HK_INT("relu", relu)};
+    hk_value *inputs[] = {dy, g->x[0], g->x[1], g->y[3], g->y[4], g->x[2]};
+    hk_graph_node(graph, "halka", "BatchNormGrad", NULL, relu ? 6 : 5, inputs, relu ? 2 : 1, attributes, 3, parts);
     memcpy(g->dx, parts, sizeof parts);
     if (!training) {
         hk_value *slope = hki_binary(graph, "Mul", g->x[1], hki_binary(graph, "CastLike", g->y[4], g->x[1]));
@@ -188,6 +196,8 @@ static hk_status saved_grad(hki_grad *g)
 
 static hk_status grad_infer(hki_infer *c)
 {
+    if (has_relu(c->node) && !hki_infer_has(c, 5))
+        return HK_ERR(HK_INVALID_ARGUMENT, "input 'B' is required with relu");
     hki_type_copy(&c->out[0], c->in[1]);
     for (int o = 1; o < c->output_count; o++)
         hki_type_copy(&c->out[o], c->in[2]);
@@ -204,21 +214,24 @@ static hk_status grad_any(hki_run *r)
     double *mean = r->scratch, *sum = mean + s.channels, *product = sum + s.channels, *a = product + s.channels;
     void *scratch = (char *)r->scratch + hki_scratch_size(4 * s.channels, sizeof(double));
     bool training = hki_attribute_int(r->node, "training_mode") != 0;
-    for (int64_t c = 0; c < s.channels; c++)
+    for (int64_t c = 0; c < s.channels; c++) {
         mean[c] = hki_real_at(r->in[3], c);
-    hki_batch_grad_sums(sum, product, &s, dy, x, mean, r, scratch);
+        a[c] = as_stored(hki_real_at(r->in[2], c) * hki_real_at(r->in[4], c), x->dtype);
+    }
+    hki_batch_grad g = {.shape = &s, .dy = dy, .x = x, .mean = mean, .a = a, .run = r, .scratch = scratch};
+    g.relu_bias = has_relu(r->node) ? r->in[5] : NULL;
+    hki_batch_grad_sums(sum, product, &g);
     for (int64_t c = 0; c < s.channels; c++) {
         double inv_std = hki_real_at(r->in[4], c), n = (double)s.count;
         if (output(r, 1))
             hki_real_set(r->out[1], c, product[c] * inv_std);
         if (output(r, 2))
             hki_real_set(r->out[2], c, sum[c]);
-        a[c] = hki_real_at(r->in[2], c) * inv_std;
         product[c] = training ? a[c] * inv_std * inv_std * product[c] / n : 0;
         sum[c] = training ? a[c] * sum[c] / n : 0;
     }
     if (output(r, 0))
-        hki_batch_grad_apply(r->out[0], &s, dy, x, mean, a, product, sum, r, scratch);
+        hki_batch_grad_apply(r->out[0], &g, product, sum);
     return NULL;
 }
 
@@ -336,11 +349,13 @@ const hki_op hki_op_batch_norm_grad = {
                {"X", "T", HKI_FLOATS, 0},
                {"scale", "T1", HKI_FLOATS, 0},
                {"saved_mean", "T2", HKI_FLOATS, 0},
-               {"saved_inv_std", "T2", HKI_FLOATS, 0}},
+               {"saved_inv_std", "T2", HKI_FLOATS, 0},
+               {"B", "T1", HKI_FLOATS, HKI_OPTIONAL}},
     .outputs = {{"dX", "T", HKI_FLOATS, HKI_OPTIONAL},
                 {"dscale", "T1", HKI_FLOATS, HKI_OPTIONAL},
                 {"dB", "T1", HKI_FLOATS, HKI_OPTIONAL}},
-    .attributes = {{"training_mode", HK_ATTRIBUTE_INT, {.i = 0}, false}},
+    .attributes = {{"training_mode", HK_ATTRIBUTE_INT, {.i = 0}, false},
+                   {"relu", HK_ATTRIBUTE_INT, {.i = 0}, false}},
     .layout = HKI_LAYOUT_CHANNELS_LAST,
     .channels_last_in = 3,
     .channels_last_out = 1,
@@ -353,12 +368,12 @@ const hki_op hki_op_batch_norm_grad = {
 const hki_op hki_op_batch_norm_saved = {
     .name = "BatchNormSaved",
     .domain = "halka",
-    .doc = "BatchNormalization that also gives the mean and 1 / sqrt(var + epsilon) it used",
+    .doc = "BatchNormalization, with relu = 1 Relu of it, that also gives the mean and 1 / sqrt(var + epsilon) it used",
     .inputs = {BATCH_INPUTS},
     .outputs = {BATCH_OUTPUTS,
                 {"saved_mean", "T2", HKI_FLOATS, HKI_OPTIONAL},
                 {"saved_inv_std", "T2", HKI_FLOATS, HKI_OPTIONAL}},
-    .attributes = {BATCH_ATTRIBUTES},
+    .attributes = {BATCH_ATTRIBUTES, {"relu", HK_ATTRIBUTE_INT, {.i = 0}, false}},
     .layout = HKI_LAYOUT_CHANNELS_LAST,
     .channels_last_in = 1,
     .channels_last_out = 1,

@@ -87,7 +87,7 @@ static void apply_channel(const group_work *w, int64_t at, double mean, double s
 {
     if (w->x->dtype == HK_FLOAT) {
         w->run->k->normalize->apply_row((float *)w->y->data + at, (const float *)w->x->data + at, w->pixels,
-                                        (float)mean, (float)slope, (float)bias);
+                                        (float)mean, (float)slope, (float)bias, 0);
         return;
     }
     for (int64_t i = at; i < at + w->pixels; i++)
@@ -108,7 +108,7 @@ static void channel_sums(double *sum, double *product, const group_work *w, int6
     if (w->x->dtype == HK_FLOAT) {
         float a, b;
         w->run->k->normalize->grad_sums_row(&a, &b, (const float *)w->dy->data + at, (const float *)w->x->data + at,
-                                            w->pixels, (float)mean);
+                                            w->pixels, (float)mean, 0, 0, 0);
         *sum = a;
         *product = b;
         return;
@@ -125,7 +125,7 @@ static void grad_channel(const group_work *w, int64_t at, double mean, double a,
     if (w->x->dtype == HK_FLOAT) {
         w->run->k->normalize->grad_row((float *)w->y->data + at, (const float *)w->dy->data + at,
                                        (const float *)w->x->data + at, w->pixels, (float)mean, (float)a, (float)b,
-                                       (float)d);
+                                       (float)d, 0, 0);
         return;
     }
     for (int64_t i = at; i < at + w->pixels; i++)
