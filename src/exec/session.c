@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exec/profile.h"
+#include "passes/passes.h"
 
 struct hk_session {
     hk_graph *graph;
@@ -21,6 +22,8 @@ static hk_status open_session(hk_session *session, const hk_graph *graph, const 
         if (!node->op->run)
             HK_TRY(hki_node_expand(node));
     }
+    if (options->optimize)
+        HK_TRY(hki_graph_optimize(session->graph));
     HK_TRY(hki_context_create(&session->context, options));
     HK_TRY(hki_plan_cache_create(&session->plans, session->graph, session->context, options->plans, options->profile));
     session->types = hki_alloc_array((size_t)session->graph->input_count + 1, sizeof *session->types);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "passes/passes.h"
 #include "tensor/number.h"
 
 /* ---- Creation. ---- */
@@ -42,6 +43,8 @@ static hk_status open_trainer(hk_trainer *t, const hk_graph *model, const hk_ses
 {
     HK_TRY(hk_graph_copy(&t->model, model));
     HK_TRY(hki_training_graph_create(&t->graph, model, t->config));
+    if (!options || options->optimize)
+        HK_TRY(hki_graph_optimize(t->graph.graph));
     HK_TRY(hki_context_create(&t->context, options));
     t->context->seed = t->config->seed;
     HK_TRY(allocate(t));
