@@ -34,13 +34,13 @@ hk_status hki_csv_next(hki_csv *csv, bool *out_more) HK_MUST_USE;
 void hki_csv_stop(hki_csv *csv);
 
 typedef struct hki_csv_options {
-    char separator;        /* 0: ',' */
-    bool no_header;        /* the first record is data; columns are named "1", "2", ... */
-    bool allow_not_finite; /* nan and inf are numbers, an empty cell is NaN; otherwise they are errors */
-    const char *label;     /* the label column by name; NULL: none */
-    bool label_is_number;  /* regression: labels are float32. Otherwise class indices, int64 */
-    const char *const
-        *classes; /* known class names: a label that is none of them is an error. NULL: collected from the file */
+    char separator;             /* 0: ',' */
+    bool no_header;             /* the first record is data; columns are named "1", "2", ... */
+    bool allow_not_finite;      /* nan and inf are numbers, an empty cell is NaN; otherwise they are errors */
+    const char *label;          /* the label column by name; NULL: none */
+    bool label_is_number;       /* regression: labels are float32. Otherwise class indices, int64 */
+    const char *const *classes; /* known class names: a label that is neither one of them nor the number of one is an
+                                   error. NULL: collected from the file */
     int64_t class_count;
     const char *const *ignore; /* columns to leave out */
     int64_t ignore_count;

@@ -169,7 +169,17 @@ static hk_status unknown_class(const builder *b, int64_t column)
                   nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* Stores the class of this row: for now its index in the order of appearance. */
+/* With a given list of classes, a whole number may stand for a name: true if the cell is one in range. */
+static bool read_index(int64_t *out, const builder *b, const hki_csv_cell *cell)
+{
+    hki_decimal decimal;
+    if (hki_decimal_read(&decimal, cell->text, cell->length) != cell->length || !decimal.is_integer)
+        return false;
+    *out = decimal.integer;
+    return decimal.integer >= 0 && decimal.integer < b->options->class_count;
+}
+
+/* Stores the class of this row: for now its index in the order of appearance, which is that of a given list. */
 static hk_status read_class(builder *b)
 {
     hki_csv_cell *cell = &b->csv.cells[b->label];
@@ -180,13 +190,15 @@ static hk_status read_class(builder *b)
     if (memchr(cell->text, 0, cell->length))
         return HK_ERR(HK_INVALID_DATA, "%s:%" PRId64 ": column '%s': expected text, found a NUL byte", b->csv.name,
                       b->csv.line, b->names[b->label]);
-    if (!*find_slot(b, cell->text, cell->length)) {
-        if (b->options->classes)
-            return unknown_class(b, b->label);
+    int64_t label = *find_slot(b, cell->text, cell->length) - 1;
+    if (label < 0 && !b->options->classes) {
         HK_TRY(add_class(b, cell->text, cell->length));
+        label = (int64_t)b->class_count - 1;
+    } else if (label < 0 && !read_index(&label, b, cell)) {
+        return unknown_class(b, b->label);
     }
     HK_TRY(hki_array_grow(&b->labels, &b->label_capacity, (size_t)b->rows + 1, sizeof *b->labels));
-    b->labels[b->rows] = *find_slot(b, cell->text, cell->length) - 1;
+    b->labels[b->rows] = label;
     return NULL;
 }
 
@@ -305,12 +317,15 @@ static hk_status finish_classes(hki_csv_table *out, builder *b)
         out->classes = hki_arena_array(b->arena, b->class_count, sizeof *out->classes);
         if (!out->classes)
             return hki_out_of_memory();
-        for (size_t i = 0; i < b->class_count; i++)
+        for (size_t i = 0; i < b->class_count; i++) {
             out->classes[i] = b->classes[i].name;
-        if (!b->options->classes) /* a given list has an order of its own */
+            b->classes[i].number = (int64_t)i;
+        }
+        if (!b->options->classes) { /* a given list has an order of its own */
             qsort(out->classes, b->class_count, sizeof *out->classes, compare_names);
-        for (size_t i = 0; i < b->class_count; i++)
-            b->classes[*find_slot(b, out->classes[i], strlen(out->classes[i])) - 1].number = (int64_t)i;
+            for (size_t i = 0; i < b->class_count; i++)
+                b->classes[*find_slot(b, out->classes[i], strlen(out->classes[i])) - 1].number = (int64_t)i;
+        }
     }
     for (size_t i = 0; i < b->class_count && whole; i++)
         if (b->classes[i].number >= out->class_count && b->classes[i].number < INT64_MAX)

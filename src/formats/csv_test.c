@@ -82,6 +82,10 @@ TEST(table)
     REQUIRE_OK(parse(&t, "x,y\n1,maybe\n", &o));
     CHECK_EQ(*(int64_t *)t.labels->data, 1);
     hki_csv_table_free(&t);
+    REQUIRE_OK(parse(&t, "x,y\n1,1\n2,maybe\n3,0\n", &o)); /* numbers may stand for names */
+    CHECK_BYTES(t.labels->data, ((int64_t[]){1, 1, 0}), 24);
+    hki_csv_table_free(&t);
+    CHECK_FAILS(parse(&t, "x,y\n1,2\n", &o), HK_INVALID_DATA, "expected one of 2 known classes, found '2'");
     CHECK_FAILS(parse(&t, "x,y\n1,maybe\n2,mayb\n", &o), HK_INVALID_DATA,
                 "a.csv:3: column 'y': expected one of 2 known classes, found 'mayb'; did you mean 'maybe'?");
 }

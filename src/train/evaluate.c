@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "formats/label.h"
 #include "train/run.h"
 
 #define BATCH 256
@@ -34,7 +35,22 @@ static hk_status read_config(evaluation *e, const char *data, const hk_run_optio
     return status;
 }
 
-static hk_status open_data(evaluation *e, const char *split)
+/* Finds the classes of the model: their names, if it carries them, else the size of its prediction. */
+static hk_status find_classes(hki_known_classes *out, const evaluation *e, const hk_graph *model)
+{
+    const hki_type *type = &model->outputs[e->prediction]->type;
+    int64_t last = type->rank == 2 ? type->dims[1] : 0, count;
+    *out = (hki_known_classes){NULL, last > 0 && last <= INT32_MAX ? (int)last : 0};
+    const char *labels = hk_graph_metadata(model, "halka.labels"), **names;
+    if (!labels)
+        return NULL;
+    HK_TRY(hki_labels_parse(&names, &count, e->config->arena, labels, strlen(labels), "the model's halka.labels"));
+    if (count == last)
+        *out = (hki_known_classes){names, (int)count};
+    return NULL;
+}
+
+static hk_status open_data(evaluation *e, const hk_graph *model, const char *split)
 {
     const hki_data_config *data = &e->config->data;
     const hki_data_files *files = !strcmp(split, "train")        ? &data->train
@@ -46,7 +62,9 @@ static hk_status open_data(evaluation *e, const char *split)
     bool is_part = files == &data->validation && !files->given && data->validation_fraction > 0;
     if (!files->given && !is_part)
         return HK_ERR(HK_INVALID_CONFIG, "%s: data.%s is missing", e->config->source, split);
-    HK_TRY_CTX(hki_run_dataset_open(&e->data, e->config, is_part ? &data->train : files), "data.%s", split);
+    hki_known_classes known;
+    HK_TRY(find_classes(&known, e, model));
+    HK_TRY_CTX(hki_run_dataset_open(&e->data, e->config, is_part ? &data->train : files, known), "data.%s", split);
     e->count = e->data->count;
     int64_t rest;
     return is_part ? hki_split(&e->rest, &rest, &e->indices, &e->count, e->data->count, data->validation_fraction,
@@ -90,8 +108,11 @@ static hk_status run_leaves(evaluation *e, hki_metrics *metrics, hki_loader *loa
 
 static hk_status evaluate(evaluation *e, hk_evaluation *out)
 {
-    hki_loader_options options = {.indices = e->indices, .count = e->count, .batch_size = BATCH,
-                                  .micro_batch_size = BATCH, .workers = (int)e->config->data.workers};
+    hki_loader_options options = {.indices = e->indices,
+                                  .count = e->count,
+                                  .batch_size = BATCH,
+                                  .micro_batch_size = BATCH,
+                                  .workers = (int)e->config->data.workers};
     double start = hki_clock();
     hki_metrics metrics;
     hki_loader *loader;
@@ -126,9 +147,9 @@ hk_status hk_evaluate(hk_evaluation *out, const hk_graph *model, const char *dat
     evaluation e = {0};
     hk_status status = read_config(&e, data, options);
     if (!status)
-        status = open_data(&e, split);
-    if (!status)
         status = open_model(&e, model, options);
+    if (!status)
+        status = open_data(&e, model, split);
     if (!status)
         status = evaluate(&e, out);
     close_evaluation(&e);

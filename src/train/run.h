@@ -19,8 +19,14 @@ typedef struct hki_run_data {
 /** Opens the data sets of a config and measures the training data. */
 hk_status hki_run_data_open(hki_run_data *out, const hki_config *config) HK_MUST_USE;
 void hki_run_data_close(hki_run_data *data);
-/** Opens one set of files. */
-hk_status hki_run_dataset_open(hki_dataset **out, const hki_config *config, const hki_data_files *files) HK_MUST_USE;
+/** The classes that a data set must use, so that the same label has the same number everywhere. */
+typedef struct hki_known_classes {
+    const char *const *names; /* NULL: the numbers are the names */
+    int count;                /* 0: not known */
+} hki_known_classes;
+/** Opens one set of files. Classes that the config names come before `known`. */
+hk_status hki_run_dataset_open(hki_dataset **out, const hki_config *config, const hki_data_files *files,
+                               hki_known_classes known) HK_MUST_USE;
 /** Makes or loads the model that the config names, fitted to the data. */
 hk_status hki_run_model(hk_graph **out, const hki_config *config, const hki_run_data *data) HK_MUST_USE;
 

@@ -6,7 +6,8 @@
 #include "halka/model.h"
 #include "train/run.h"
 
-hk_status hki_run_dataset_open(hki_dataset **out, const hki_config *config, const hki_data_files *files)
+hk_status hki_run_dataset_open(hki_dataset **out, const hki_config *config, const hki_data_files *files,
+                               hki_known_classes known)
 {
     const hki_data_config *data = &config->data;
     hki_dataset_files wanted = {.images = files->images,
@@ -16,8 +17,8 @@ hk_status hki_run_dataset_open(hki_dataset **out, const hki_config *config, cons
                                 .x = files->x,
                                 .y = files->y,
                                 .folder = files->folder,
-                                .class_names = data->classes,
-                                .class_count = data->class_count,
+                                .class_names = data->classes ? data->classes : known.names,
+                                .class_count = data->classes ? data->class_count : known.count,
                                 .classifies = config->loss.type == HKI_LOSS_CROSS_ENTROPY,
                                 .limit = data->limit};
     return hki_dataset_open(out, &wanted);
@@ -42,7 +43,8 @@ static hk_status open_part(hki_dataset **out, const hki_config *config, const hk
 {
     if (!files->given)
         return NULL;
-    HK_TRY_CTX(hki_run_dataset_open(out, config, files), "data.%s", what);
+    hki_known_classes known = {train->class_names, train->classes}; /* a part may lack a class that the others have */
+    HK_TRY_CTX(hki_run_dataset_open(out, config, files, known), "data.%s", what);
     return check_alike(train, *out, what);
 }
 
@@ -72,7 +74,7 @@ static hk_status open_all(hki_run_data *out, const hki_config *config)
     const hki_data_config *data = &config->data;
     if (!data->train.given)
         return HK_ERR(HK_INVALID_CONFIG, "%s: data.train is missing", config->source);
-    HK_TRY_CTX(hki_run_dataset_open(&out->train, config, &data->train), "data.train");
+    HK_TRY_CTX(hki_run_dataset_open(&out->train, config, &data->train, (hki_known_classes){0}), "data.train");
     out->train_count = out->train->count;
     HK_TRY(open_part(&out->validation, config, &data->validation, out->train, "validation"));
     HK_TRY(open_part(&out->test, config, &data->test, out->train, "test"));
@@ -111,8 +113,10 @@ void hki_run_data_close(hki_run_data *data)
 
 static void describe_samples(hk_architecture_options *o, const hki_dataset *train)
 {
-    static const hk_pixel_layout layouts[] = {[HKI_SAMPLE_VECTOR] = HK_PIXELS_VECTOR, [HKI_SAMPLE_HW] = HK_PIXELS_HW,
-                                              [HKI_SAMPLE_HWC] = HK_PIXELS_HWC,       [HKI_SAMPLE_CHW] = HK_PIXELS_CHW};
+    static const hk_pixel_layout layouts[] = {[HKI_SAMPLE_VECTOR] = HK_PIXELS_VECTOR,
+                                              [HKI_SAMPLE_HW] = HK_PIXELS_HW,
+                                              [HKI_SAMPLE_HWC] = HK_PIXELS_HWC,
+                                              [HKI_SAMPLE_CHW] = HK_PIXELS_CHW};
     const int64_t *d = train->x_dims;
     o->layout = layouts[train->layout];
     o->channels = hki_dataset_channels(train);
