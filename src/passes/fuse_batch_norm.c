@@ -1,5 +1,5 @@
-/* BatchNormSaved -> Relu becomes BatchNormSaved(relu=1), and ReluGrad -> BatchNormGrad becomes BatchNormGrad(relu=1), which
- * finds from x where the Relu let its input through. The arithmetic is the same, so are the bytes. */
+/* BatchNormSaved -> Relu becomes BatchNormSaved(relu=1), and ReluGrad -> BatchNormGrad becomes BatchNormGrad(relu=1),
+ * which finds from x where the Relu let its input through. The arithmetic is the same, so are the bytes. */
 #include <string.h>
 
 #include "graph/op.h"
