@@ -41,14 +41,19 @@ function(hk_feature name package debian)
     endif()
 endfunction()
 
-# hk_test(name sources...): a test program that links the library and may see its inner headers.
-function(hk_test name)
+# hk_test_program(name sources...): a program that links the library and may see its inner headers.
+function(hk_test_program name)
     add_executable(${name} ${ARGN})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE HALKA_VERSION="${PROJECT_VERSION}"
         TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TEST_BINARY_DIR="${CMAKE_CURRENT_BINARY_DIR}")
     target_link_libraries(${name} PRIVATE halka)
+endfunction()
+
+# hk_test(name sources...): a test program, and the test that runs it.
+function(hk_test name)
+    hk_test_program(${name} ${ARGN})
     add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 300
+    set_tests_properties(${name} PROPERTIES TIMEOUT 900
         ENVIRONMENT "ASAN_OPTIONS=allocator_may_return_null=1") # huge requests fail, as they do without the sanitizer
 endfunction()

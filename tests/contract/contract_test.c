@@ -3,7 +3,8 @@
  * and after a kill at any of three points and a resume.
  *
  *     contract_test            threads 1 and 3 on every instruction set, one data-loading variant, kills: in `make
- * test` contract_test deep       the whole matrix with larger batches: in `make test-deep` */
+ * test` contract_test deep       the whole matrix with larger batches: in `make test-deep`
+ *     contract_test brief      a few steps on one instruction set: under sanitizers */
 #include "harness/test.h"
 
 #include <signal.h>
@@ -17,7 +18,7 @@
 
 #define DATA "/usr/share/datasets/fashion-mnist/"
 
-static bool deep;
+static bool deep, brief;
 
 /* One way to do the same run. */
 typedef struct variant {
@@ -39,7 +40,7 @@ static const char *run_file(void)
 {
     static char path[512];
     static const char *const format =
-        "{\"model\": \"cnn\", \"output\": \"" TEST_BINARY_DIR "/runs\", \"max_steps\": 50, \"epochs\": 9,\n"
+        "{\"model\": \"cnn\", \"output\": \"" TEST_BINARY_DIR "/runs\", \"max_steps\": %d, \"epochs\": 9,\n"
         " \"train_batch_size\": %d, \"train_micro_batch_size_per_gpu\": %d, \"checkpoint\": {\"every\": 7},\n"
         " \"optimizer\": {\"type\": \"Adam\", \"params\": {\"lr\": 0.002, \"weight_decay\": 0.01}}, "
         "\"gradient_clipping\": 1,\n"
@@ -53,7 +54,7 @@ static const char *run_file(void)
     hki_writer *writer = NULL;
     CHECK_OK(hki_writer_open(&writer, path));
     if (writer) {
-        hki_writer_printf(writer, format, batch, batch / 4, DATA, DATA, batch * 20 + 5);
+        hki_writer_printf(writer, format, brief ? 12 : 50, batch, batch / 4, DATA, DATA, batch * 20 + 5);
         CHECK_OK(hki_writer_commit(writer));
     }
     return path;
@@ -132,7 +133,7 @@ static hki_safetensors *open_checkpoint(const char *name)
 {
     char path[512];
     hki_safetensors *file = NULL;
-    snprintf(path, sizeof path, "%s/runs/%s/checkpoints/step-0000000050.safetensors", TEST_BINARY_DIR, name);
+    snprintf(path, sizeof path, "%s/runs/%s/checkpoints/step-00000000%d.safetensors", TEST_BINARY_DIR, name, brief ? 12 : 50);
     CHECK_OK(hki_safetensors_open(&file, path));
     return file;
 }
@@ -161,9 +162,9 @@ static void compare(const char *a, const char *b)
 
 TEST(threads_isas_and_loaders)
 {
-    variant reference = {"c", 1, 0, {0}};
+    variant reference = {brief ? hki_isa_name(hki_isa_best()) : "c", 1, 0, {0}};
     run_variant("reference", &reference);
-    for (int isa = 0; isa <= (int)hki_isa_best(); isa++)
+    for (int isa = brief ? (int)hki_isa_best() : 0; isa <= (int)hki_isa_best(); isa++)
         for (int threads = 1; threads <= 4; threads++) {
             bool wanted = deep || threads == 3 || (threads == 1 && isa == (int)hki_isa_best());
             if (!wanted)
@@ -179,6 +180,8 @@ TEST(threads_isas_and_loaders)
 TEST(kill_and_resume)
 {
     variant v = {hki_isa_name(hki_isa_best()), 2, 1, {5, 23, 41}};
+    if (brief)
+        memcpy(v.kill_at, (int64_t[]){3, 6, 9}, sizeof v.kill_at);
     run_variant("killed", &v);
     compare("reference", "killed");
 }
@@ -186,6 +189,7 @@ TEST(kill_and_resume)
 int main(int argc, char **argv)
 {
     deep = argc > 1 && !strcmp(argv[1], "deep");
+    brief = argc > 1 && !strcmp(argv[1], "brief");
     for (int i = 0; i < test_count; i++) {
         int before = test_failures;
         test_list[i].run();
