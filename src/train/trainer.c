@@ -160,6 +160,18 @@ void hki_trainer_begin(hk_trainer *t)
     t->loss = 0;
 }
 
+/* A loss over values compares like with like: without this, (n) against (n, 1) would quietly broadcast to (n, n). */
+static hk_status check_targets(const hk_trainer *t, const hki_plan *plan, const hk_tensor *y)
+{
+    const hki_type *prediction = hki_plan_output_type(plan, 1);
+    char found[HKI_SHAPE_TEXT], expected[HKI_SHAPE_TEXT];
+    if (t->graph.classifies || hki_shape_equal(prediction->rank, prediction->dims, y->rank, y->dims))
+        return NULL;
+    return HK_ERR(HK_INVALID_SHAPE, "the targets are %s, the model predicts %s",
+                  hki_shape_text(found, y->dtype, y->rank, y->dims),
+                  hki_shape_text(expected, prediction->dtype, prediction->rank, prediction->dims));
+}
+
 static hk_status bind_outputs(hk_trainer *t, const hki_plan *plan)
 {
     float *gradient, *state;
@@ -193,6 +205,7 @@ hk_status hki_trainer_leaf(hk_trainer *t, const hki_leaf *leaf, double share)
     hki_plan *plan;
     HK_TRY(hki_plan_cache_find(&plan, &t->training, t->types));
     HK_TRY(refuse_dynamic(plan));
+    HK_TRY(check_targets(t, plan, leaf->y));
     HK_TRY(bind_outputs(t, plan));
     t->context->step = (uint64_t)t->steps;
     t->context->sample = leaf->sample;

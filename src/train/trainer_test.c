@@ -213,4 +213,21 @@ TEST(bad_batches)
     hk_tensor_free(y);
 }
 
+TEST(targets_of_another_shape)
+{
+    hk_tensor *x, *y, *targets;
+    make_data(&x, &y);
+    hk_graph *model = make_model();
+    hk_trainer *t;
+    REQUIRE_OK(hk_trainer_create(&t, model, "{\"train_batch_size\": 48, \"loss\": \"mse\"}", NULL));
+    CHECK_FAILS(hk_trainer_step(t, x, y, NULL), HK_INVALID_SHAPE, "float32[48]");
+    REQUIRE_OK(hk_tensor_create(&targets, HK_FLOAT, 2, (int64_t[]){SAMPLES, CLASSES}));
+    CHECK_OK(hk_trainer_step(t, x, targets, NULL));
+    hk_tensor_free(targets);
+    hk_tensor_free(x);
+    hk_tensor_free(y);
+    hk_trainer_free(t);
+    hk_graph_free(model);
+}
+
 TEST_MAIN()
