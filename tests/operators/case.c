@@ -75,13 +75,22 @@ static const char *fill(hk_tensor *t, const char *at, uint64_t seed)
     return at;
 }
 
+/* What input i takes; float32 where it does not take the type under test. */
+static hk_dtype real_of_input(const hki_op *op, int i, hk_dtype real)
+{
+    const hki_port *port = op->inputs;
+    for (int p = 0; p < i && port[1].name && !(port->flags & HKI_VARIADIC); p++)
+        port++;
+    return port->types & HKI_BIT(real) || !(port->types & HKI_BIT(HK_FLOAT)) ? real : HK_FLOAT;
+}
+
 static const char *parse_input(op_case *c, const char *at, hk_dtype real)
 {
     int i = c->input_count++;
     if (*at == '-')
         return at + 1;
     size_t length = strcspn(at, "[ ");
-    hk_dtype dtype = find_dtype(at, length, real);
+    hk_dtype dtype = find_dtype(at, length, real_of_input(c->op, i, real));
     if (!dtype || at[length] != '[')
         return complain(c, "unknown type", at), NULL;
     int64_t dims[HK_MAX_RANK];
