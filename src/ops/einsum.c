@@ -13,14 +13,20 @@
 
 #define EINSUM_TYPES HKI_NUMERIC
 
+/* Parses for operands in[first ...], which must all be there. */
+static hk_status parse_infer(hki_einsum *e, bool *known, const hki_infer *c, int first)
+{
+    for (int i = first; i < c->input_count; i++)
+        if (!c->in[i])
+            return HK_ERR(HK_INVALID_ARGUMENT, "input %d of the list is absent", i);
+    return hki_einsum_parse(e, known, hki_attribute_text(c->node, "equation"), c->input_count - first, c->in + first);
+}
+
 static hk_status infer(hki_infer *c)
 {
     hki_einsum e;
     bool known;
-    for (int i = 0; i < c->input_count; i++)
-        if (!c->in[i])
-            return HK_ERR(HK_INVALID_ARGUMENT, "input %d of the list is absent", i);
-    HK_TRY(hki_einsum_parse(&e, &known, hki_attribute_text(c->node, "equation"), c->input_count, c->in));
+    HK_TRY(parse_infer(&e, &known, c, 0));
     c->out[0].rank = e.out.rank;
     for (int d = 0; d < e.out.rank; d++)
         c->out[0].dims[d] = known ? e.extents[e.out.labels[d]] : HKI_DIM_UNKNOWN;
@@ -182,6 +188,14 @@ static hk_status backward_infer(hki_infer *c)
     if (index < 0 || index >= c->input_count - 1)
         return HK_ERR(HK_INVALID_ARGUMENT, "index must be that of one of %d operands, found %" PRId64,
                       c->input_count - 1, index);
+    hki_einsum e;
+    bool known;
+    HK_TRY(parse_infer(&e, &known, c, 1));
+    HK_TRY(known ? hki_rank_check(c->in[0], e.out.rank, "dy") : NULL);
+    for (int d = 0; known && d < c->in[0]->rank; d++) {
+        int64_t dim;
+        HK_TRY_CTX(hki_dim_merge(&dim, c->in[0]->dims[d], e.extents[e.out.labels[d]]), "dim %d of dy", d);
+    }
     hki_type_copy(&c->out[0], c->in[index + 1]);
     return NULL;
 }
