@@ -15,7 +15,7 @@
 static int64_t column_segment(int64_t inner)
 {
     int64_t rows = 16;
-    while (rows * 2 * inner <= COLUMN_SEGMENT)
+    while (inner > 0 && rows * 2 * inner <= COLUMN_SEGMENT) /* a width of 0 would go on for ever */
         rows *= 2;
     return rows;
 }
