@@ -77,7 +77,7 @@ static hk_status check_types(const hk_node *node, const hki_type *const *in)
     for (int i = 0; i < node->input_count; i++) {
         const hki_port *port = port_at(node->op->inputs, i);
         if (!in[i]) {
-            if (!(port->flags & (HKI_OPTIONAL | HKI_VARIADIC)))
+            if (!(port->flags & HKI_OPTIONAL))
                 return HK_ERR(HK_INVALID_ARGUMENT, "input '%s' is required", port->name);
             continue;
         }
