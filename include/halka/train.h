@@ -110,8 +110,8 @@ typedef struct hk_evaluation {
     double seconds;
 } hk_evaluation;
 
-/** Evaluates a model file on the data block of a run file (or a JSON text that begins with '{'), split "train",
- * "validation" or "test". */
+/** Evaluates a model file on the data block of a run file (or a JSON text that begins with '{' and has such a
+ * block), split "train", "validation" or "test". */
 HK_API hk_status hk_evaluate(hk_evaluation *out, const hk_graph *model, const char *data, const char *split,
                              const hk_run_options *options) HK_MUST_USE;
 HK_API void hk_evaluation_clear(hk_evaluation *evaluation);

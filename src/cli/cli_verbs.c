@@ -27,14 +27,14 @@ static const char train_examples[] = "# train; Ctrl-C saves and stops\n"
 
 static const cli_argument model_arguments[] = {{"MODEL", false, false, "ONNX file", NULL}, END_ARGUMENTS};
 static const cli_option eval_options[] = {
-    {"data", 'd', CLI_TEXT, "FILE", "run file whose data block is used, or the block itself as JSON"},
+    {"data", 'd', CLI_TEXT, "FILE", "run file whose data block is used, or JSON with such a block"},
     {"split", 0, CLI_TEXT, "train|validation|test", "which part of the data (default: test)"},
     {"labels", 0, CLI_TEXT, "FILE", "class names, one per line (default: those in the model)"},
     END,
 };
-static const char eval_examples[] = "halka eval runs/fashion/model.onnx --data run.json\n"
-                                    "halka eval model.onnx --data '{\"test\": {\"images\": \"t10k-images.gz\", "
-                                    "\"labels\": \"t10k-labels.gz\"}}' --json\n";
+static const char eval_examples[] =
+    "halka eval runs/fashion/model.onnx --data run.json\n"
+    "halka eval model.onnx --data '{\"data\": {\"test\": {\"csv\": \"new.csv\", \"label\": \"class\"}}}' --json\n";
 
 static const cli_option run_options[] = {
     {"input", 'i', CLI_TEXT, "[NAME=]FILE",

@@ -86,7 +86,7 @@ int cmd_eval(cli_call *call)
     const char *data = cli_text(call, "data", NULL);
     if (!data)
         return cli_error(HK_INVALID_ARGUMENT, "eval: name the data with --data FILE: a run file, or JSON such as "
-                                              "'{\"test\": {\"images\": \"...\", \"labels\": \"...\"}}'");
+                                              "'{\"data\": {\"test\": {\"csv\": \"new.csv\", \"label\": \"class\"}}}'");
     hk_graph *graph;
     cli_labels labels = {0};
     hk_evaluation evaluation;
