@@ -145,13 +145,13 @@ static bool parse_attribute(op_case *c, const char *at, size_t length)
     return true;
 }
 
-/* Outputs: all that are not optional; a variadic one as often as the case says (Split). */
+/* Outputs: all that are not optional, or all if all are (LSTM); a variadic one as often as the case says (Split). */
 static int count_outputs(const op_case *c)
 {
     int count = 0;
     const hki_port *port = c->op->outputs;
     for (; port->name && count < HKI_MAX_PORTS; port++) {
-        if (port->flags & HKI_OPTIONAL)
+        if (port->flags & HKI_OPTIONAL && !(c->op->outputs[0].flags & HKI_OPTIONAL))
             break;
         count++;
         if (port->flags & HKI_VARIADIC) {
