@@ -85,7 +85,9 @@ static inline double bench_peak(void)
     double best = 0;
 #if defined(__x86_64__)
     for (int i = 0; i < 5; i++) {
-        double x = __builtin_cpu_supports("avx512f") ? bench_peak_avx512() : __builtin_cpu_supports("fma") ? bench_peak_avx2() : 0;
+        double x = __builtin_cpu_supports("avx512f") ? bench_peak_avx512()
+                   : __builtin_cpu_supports("fma")   ? bench_peak_avx2()
+                                                     : 0;
         best = x > best ? x : best;
     }
 #endif

@@ -1,11 +1,11 @@
-/* Convolution forward, backward data and backward weights against oneDNN in the layouts it likes best, in interleaved rounds
- * of one process.
+/* Convolution forward, backward data and backward weights against oneDNN in the layouts it likes best, in interleaved
+ * rounds of one process.
  *
  *     taskset -c 1 bench_convolution 1 [rounds]
  *     OMP_PROC_BIND=true OMP_WAIT_POLICY=active bench_convolution 2 [rounds]
  *
- * halka's figures include packing the weights, as training must; oneDNN's exclude all reordering. Columns: GFLOP/s, median
- * over the rounds, of halka and oneDNN, and their ratio, for the three passes. */
+ * halka's figures include packing the weights, as training must; oneDNN's exclude all reordering. Columns: GFLOP/s,
+ * median over the rounds, of halka and oneDNN, and their ratio, for the three passes. */
 #include "base/pool.h"
 #include "bench.h"
 #include "kernels/kernels.h"
@@ -88,8 +88,15 @@ static void prepare_halka(job *j, const layer *l, int threads)
 {
     hkk_convolution *s = &j->shape;
     int64_t out = (l->size + 2 * l->pad - l->kernel) / l->stride + 1;
-    *s = (hkk_convolution){.batch = l->batch, .C = l->C, .M = l->M, .groups = l->groups, .in = {1, l->size, l->size}, .out = {1, out, out},
-                           .kernel = {1, l->kernel, l->kernel}, .stride = {1, l->stride, l->stride}, .dilation = {1, 1, 1},
+    *s = (hkk_convolution){.batch = l->batch,
+                           .C = l->C,
+                           .M = l->M,
+                           .groups = l->groups,
+                           .in = {1, l->size, l->size},
+                           .out = {1, out, out},
+                           .kernel = {1, l->kernel, l->kernel},
+                           .stride = {1, l->stride, l->stride},
+                           .dilation = {1, 1, 1},
                            .pad = {0, l->pad, l->pad}};
     hkk_convolution_prepare(s);
     j->x = bench_floats(s->batch * s->in_pixels * s->C);
@@ -98,8 +105,11 @@ static void prepare_halka(job *j, const layer *l, int threads)
     j->packed = bench_floats(larger(hkk_convolution_packed_size(s, HKK_CONVOLUTION_FORWARD),
                                     hkk_convolution_packed_size(s, HKK_CONVOLUTION_BACKWARD_DATA)));
     for (int d = 0; d < 2; d++) {
-        j->pass[d] = (hkk_convolution_pass){.shape = s, .direction = (hkk_convolution_direction)d, .from = d ? j->y : j->x,
-                                            .weights = j->packed, .to = d ? j->x : j->y};
+        j->pass[d] = (hkk_convolution_pass){.shape = s,
+                                            .direction = (hkk_convolution_direction)d,
+                                            .from = d ? j->y : j->x,
+                                            .weights = j->packed,
+                                            .to = d ? j->x : j->y};
         hkk_convolution_plan(&j->pass[d]);
     }
     j->weights = (hkk_convolution_weights_pass){.shape = s, .x = j->x, .dy = j->y, .dw = j->w};
@@ -152,18 +162,23 @@ static void prepare_onednn(job *j)
         dnnl_convolution_desc_t desc;
         dnnl_primitive_desc_t found;
         if (pass == FORWARD)
-            check_dnnl(dnnl_convolution_forward_desc_init(&desc, dnnl_forward_training, dnnl_convolution_direct, &x, &w, NULL, &y, strides, pads, pads));
+            check_dnnl(dnnl_convolution_forward_desc_init(&desc, dnnl_forward_training, dnnl_convolution_direct, &x, &w,
+                                                          NULL, &y, strides, pads, pads));
         else if (pass == BACKWARD_DATA)
-            check_dnnl(dnnl_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct, &x, &w, &y, strides, pads, pads));
+            check_dnnl(dnnl_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct, &x, &w, &y, strides,
+                                                                pads, pads));
         else
-            check_dnnl(dnnl_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct, &x, &w, NULL, &y, strides, pads, pads));
+            check_dnnl(dnnl_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct, &x, &w, NULL, &y,
+                                                                   strides, pads, pads));
         check_dnnl(dnnl_primitive_desc_create(&found, &desc, NULL, j->engine, pass ? hint : NULL));
         check_dnnl(dnnl_primitive_create(&j->primitive[pass], found));
-        static const dnnl_query_t queries[PASSES][3] = {{dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md},
-                                                        {dnnl_query_diff_src_md, dnnl_query_weights_md, dnnl_query_diff_dst_md},
-                                                        {dnnl_query_src_md, dnnl_query_diff_weights_md, dnnl_query_diff_dst_md}};
+        static const dnnl_query_t queries[PASSES][3] = {
+            {dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md},
+            {dnnl_query_diff_src_md, dnnl_query_weights_md, dnnl_query_diff_dst_md},
+            {dnnl_query_src_md, dnnl_query_diff_weights_md, dnnl_query_diff_dst_md}};
         for (int i = 0; i < 3; i++) {
-            check_dnnl(dnnl_memory_create(&j->memory[pass][i], dnnl_primitive_desc_query_md(found, queries[pass][i], 0), j->engine, DNNL_MEMORY_ALLOCATE));
+            check_dnnl(dnnl_memory_create(&j->memory[pass][i], dnnl_primitive_desc_query_md(found, queries[pass][i], 0),
+                                          j->engine, DNNL_MEMORY_ALLOCATE));
             void *data;
             check_dnnl(dnnl_memory_get_data_handle(j->memory[pass][i], &data));
             memset(data, 0, dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(found, queries[pass][i], 0)));
@@ -269,13 +284,14 @@ int main(int argc, char **argv)
     check_dnnl(dnnl_engine_create(&j.engine, dnnl_cpu, 0));
     check_dnnl(dnnl_stream_create(&j.stream, j.engine, dnnl_stream_default_flags));
 #endif
-    printf("halka %s, %d thread(s), FMA peak %.1f GFLOP/s, %d rounds\n", hki_isa_name(isa), threads, bench_peak() * threads, rounds);
+    printf("halka %s, %d thread(s), FMA peak %.1f GFLOP/s, %d rounds\n", hki_isa_name(isa), threads,
+           bench_peak() * threads, rounds);
     printf("GFLOP/s                |  forward: halka oneDNN | data: halka oneDNN    | weights: halka oneDNN |\n");
     double totals[PASSES][2] = {{0}};
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
         measure(&j, &layers[i], threads, rounds, totals);
-    printf("all layers, ratio of the sums of times: forward %.2f, data %.2f, weights %.2f\n", totals[0][1] / totals[0][0],
-           totals[1][1] / totals[1][0], totals[2][1] / totals[2][0]);
+    printf("all layers, ratio of the sums of times: forward %.2f, data %.2f, weights %.2f\n",
+           totals[0][1] / totals[0][0], totals[1][1] / totals[1][0], totals[2][1] / totals[2][0]);
     hki_pool_free(j.pool);
     return 0;
 }

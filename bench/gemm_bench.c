@@ -1,8 +1,10 @@
-/* Packed matrix product against OpenBLAS's sgemm and oneDNN's matmul with packed weights, in interleaved rounds of one process.
+/* Packed matrix product against OpenBLAS's sgemm and oneDNN's matmul with packed weights, in interleaved rounds of one
+ * process.
  *
  *     taskset -c 1 bench_gemm 1 [rounds]            OMP_PROC_BIND=true OMP_WAIT_POLICY=active bench_gemm 2 [rounds]
  *
- * Columns: GFLOP/s, median over the rounds (and percent of the FMA peak measured in the same run); then ratios of medians. */
+ * Columns: GFLOP/s, median over the rounds (and percent of the FMA peak measured in the same run); then ratios of
+ * medians. */
 #include "base/pool.h"
 #include "bench.h"
 #include "kernels/kernels.h"
@@ -64,8 +66,8 @@ static void run_halka_packing(void *context)
 static void run_openblas(void *context)
 {
     const hkk_gemm *g = &((job *)context)->gemm;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)g->M, (int)g->N, (int)g->K, 1, g->a, (int)g->K, ((job *)context)->b, (int)g->N,
-                0, g->c, (int)g->N);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)g->M, (int)g->N, (int)g->K, 1, g->a, (int)g->K,
+                ((job *)context)->b, (int)g->N, 0, g->c, (int)g->N);
 }
 #endif
 
@@ -113,7 +115,8 @@ static void prepare_onednn(job *j)
 static void run_onednn(void *context)
 {
     job *j = context;
-    dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, j->memory[0]}, {DNNL_ARG_WEIGHTS, j->memory[1]}, {DNNL_ARG_DST, j->memory[2]}};
+    dnnl_exec_arg_t args[] = {
+        {DNNL_ARG_SRC, j->memory[0]}, {DNNL_ARG_WEIGHTS, j->memory[1]}, {DNNL_ARG_DST, j->memory[2]}};
     check_dnnl(dnnl_primitive_execute(j->matmul, j->stream, 3, args));
     check_dnnl(dnnl_stream_wait(j->stream));
 }
@@ -157,9 +160,10 @@ static void measure(job *j, int64_t M, int64_t N, int64_t K, int threads, int ro
                 rates[p][round] = flops / bench_time(peers[p], j, 0.02);
     for (int p = 0; p < PEERS; p++)
         medians[p] = peers[p] ? bench_median(rates[p], rounds) : 0;
-    printf("%5d %5d %5d | %6.1f (%3.0f%%) %6.1f %6.1f (%3.0f%%) %6.1f (%3.0f%%) | %5.2f %5.2f\n", (int)M, (int)N, (int)K, medians[HALKA],
-           100 * medians[HALKA] / peak, medians[HALKA_PACKING], medians[OPENBLAS], 100 * medians[OPENBLAS] / peak, medians[ONEDNN],
-           100 * medians[ONEDNN] / peak, medians[OPENBLAS] ? medians[HALKA] / medians[OPENBLAS] : 0,
+    printf("%5d %5d %5d | %6.1f (%3.0f%%) %6.1f %6.1f (%3.0f%%) %6.1f (%3.0f%%) | %5.2f %5.2f\n", (int)M, (int)N,
+           (int)K, medians[HALKA], 100 * medians[HALKA] / peak, medians[HALKA_PACKING], medians[OPENBLAS],
+           100 * medians[OPENBLAS] / peak, medians[ONEDNN], 100 * medians[ONEDNN] / peak,
+           medians[OPENBLAS] ? medians[HALKA] / medians[OPENBLAS] : 0,
            medians[ONEDNN] ? medians[HALKA] / medians[ONEDNN] : 0);
     fflush(stdout);
 #ifdef BENCH_ONEDNN

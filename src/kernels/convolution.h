@@ -1,15 +1,16 @@
 /* Kernel family: convolution in float32 on channels-last data, with groups, strides, dilation and any padding.
  *
- * Shapes: x [batch, in[0..2], C], y and dy [batch, out[0..2], M], weights as ONNX has them [M, C/groups, kernel[0..2]]. One- and
- * two-dimensional convolutions have leading dimensions of 1. Padding at the end follows from `out`.
+ * Shapes: x [batch, in[0..2], C], y and dy [batch, out[0..2], M], weights as ONNX has them [M, C/groups, kernel[0..2]].
+ * One- and two-dimensional convolutions have leading dimensions of 1. Padding at the end follows from `out`.
  *
  * Order of summation, the same for every blocking, ISA and thread:
- * - forward: y is one chain of fused multiply-adds from 0 over kernel taps (in memory order), then channels of the group;
- * - backward data: dx likewise over the taps that reach it, then output channels of the group. In both, a tap that falls into the
- *   padding is left out;
- * - backward weights: the output pixels are cut into chunks (hkk_convolution_chunks: by shape without the batch); in a chunk, one
- *   chain over its pixels in memory order; chunks are added in a binary tree over their index: aligned pairs first, a rest
- *   without a partner moves up.
+ * - forward: y is one chain of fused multiply-adds from 0 over kernel taps (in memory order), then channels of the
+ * group;
+ * - backward data: dx likewise over the taps that reach it, then output channels of the group. In both, a tap that
+ * falls into the padding is left out;
+ * - backward weights: the output pixels are cut into chunks (hkk_convolution_chunks: by shape without the batch); in a
+ * chunk, one chain over its pixels in memory order; chunks are added in a binary tree over their index: aligned pairs
+ * first, a rest without a partner moves up.
  *
  * Weights are packed before each pass (`pack`); the operator keeps packed weights that are constant. */
 #ifndef HKI_KERNELS_CONVOLUTION_H
@@ -29,21 +30,26 @@ typedef struct hkk_convolution {
 
 void hkk_convolution_prepare(hkk_convolution *shape);
 
-typedef enum hkk_convolution_direction { HKK_CONVOLUTION_FORWARD, HKK_CONVOLUTION_BACKWARD_DATA } hkk_convolution_direction;
+typedef enum hkk_convolution_direction {
+    HKK_CONVOLUTION_FORWARD,
+    HKK_CONVOLUTION_BACKWARD_DATA
+} hkk_convolution_direction;
 
 /** Returns how many floats the packed weights of a pass take. */
 int64_t hkk_convolution_packed_size(const hkk_convolution *shape, hkk_convolution_direction direction);
 /** Returns how many blocks hkk_convolution_kernels.pack has. */
 int64_t hkk_convolution_pack_blocks(const hkk_convolution *shape, hkk_convolution_direction direction);
 
-/** Forward pass or backward data: `to` = weights applied to `from`. Fill the upper part, then call hkk_convolution_plan. */
+/** Forward pass or backward data: `to` = weights applied to `from`. Fill the upper part, then call
+ * hkk_convolution_plan. */
 typedef struct hkk_convolution_pass {
     const hkk_convolution *shape;
     hkk_convolution_direction direction;
     const float *from;    /* x, or dy */
     const float *weights; /* packed for this direction */
     float *to;            /* y, or dx */
-    hkk_gemm_epilogue epilogue; /* bias_n has one entry per channel of `to`, residual the shape of `to` (residual_ld unused) */
+    hkk_gemm_epilogue
+        epilogue; /* bias_n has one entry per channel of `to`, residual the shape of `to` (residual_ld unused) */
     /* Set by hkk_convolution_plan. */
     int64_t blocks;        /* for hki_pool_run */
     int64_t scratch;       /* floats per worker, 64-byte aligned */
@@ -54,8 +60,8 @@ typedef struct hkk_convolution_pass {
 
 void hkk_convolution_plan(hkk_convolution_pass *pass);
 
-/** Backward weights: dw = sum over pixels of x and dy. Fill the upper part, then call hkk_convolution_weights_plan. First all
- * `blocks` run, then all `finish_blocks`. */
+/** Backward weights: dw = sum over pixels of x and dy. Fill the upper part, then call hkk_convolution_weights_plan.
+ * First all `blocks` run, then all `finish_blocks`. */
 typedef struct hkk_convolution_weights_pass {
     const hkk_convolution *shape;
     const float *x, *dy;
@@ -74,7 +80,8 @@ void hkk_convolution_weights_plan(hkk_convolution_weights_pass *pass);
 
 typedef struct hkk_convolution_kernels {
     /** Packs block 0 .. hkk_convolution_pack_blocks-1 of the weights [M, C/groups, kernel...]. */
-    void (*pack)(float *packed, const float *weights, const hkk_convolution *shape, hkk_convolution_direction direction, int64_t block);
+    void (*pack)(float *packed, const float *weights, const hkk_convolution *shape, hkk_convolution_direction direction,
+                 int64_t block);
     void (*run_block)(const hkk_convolution_pass *pass, int64_t block, float *scratch);
     void (*weights_block)(const hkk_convolution_weights_pass *pass, int64_t block, float *scratch);
     void (*weights_finish)(const hkk_convolution_weights_pass *pass, int64_t block);

@@ -1,8 +1,8 @@
 /* Convolution as an implicit matrix product: forward and backward data. Contract: kernels/convolution.h.
  *
- * A row of the implicit matrix is one pixel of the result, its columns are (tap, channel). It is never built: a tile holds the
- * sums of 12 pixels in registers and walks over the taps; the source of pixel i under tap t is row[i] + shift[t]. That works
- * because the pixels of a strip all belong to one region, where the same taps stay inside. */
+ * A row of the implicit matrix is one pixel of the result, its columns are (tap, channel). It is never built: a tile
+ * holds the sums of 12 pixels in registers and walks over the taps; the source of pixel i under tap t is row[i] +
+ * shift[t]. That works because the pixels of a strip all belong to one region, where the same taps stay inside. */
 #include "kernels/convolution_layout.h"
 #include "kernels/gemm_tile.h"
 
@@ -46,14 +46,16 @@ static void HKK_NAME(place_strip)(pixel_strip *out, const implicit *m, const hkk
     for (int i = 0; i < out->pixels;) {
         int64_t from_place = sample, to_place = sample; /* once per row of the image, then step by step */
         for (int d = 0; d < 3; d++) {
-            from_place = from_place * hkk_from_size(p->shape, p->direction, d) + at[d].from + index[d] * at[d].from_step;
+            from_place =
+                from_place * hkk_from_size(p->shape, p->direction, d) + at[d].from + index[d] * at[d].from_step;
             to_place = to_place * hkk_to_size(p->shape, p->direction, d) + at[d].begin + index[d] * at[d].step;
         }
         const float *row = reached ? p->from + from_place * m->from_channels : p->from;
         float *to = p->to + to_place * m->to_channels;
         int end = (int)hkk_minimum(out->pixels, i + at[2].count - index[2]);
         index[2] += end - i;
-        for (; i < end; i++, row += reached ? at[2].from_step * m->from_channels : 0, to += at[2].step * m->to_channels) {
+        for (; i < end;
+             i++, row += reached ? at[2].from_step * m->from_channels : 0, to += at[2].step * m->to_channels) {
             out->row[i] = row;
             out->to[i] = to;
         }
@@ -81,9 +83,12 @@ static void HKK_NAME(list_taps)(pixel_strip *out, const implicit *m, const hkk_r
     for (int64_t d = 0; d < at[0].taps; d++)
         for (int64_t h = 0; h < at[1].taps; h++)
             for (int64_t w = 0; w < at[2].taps; w += out->merged) {
-                out->shift[out->taps] = ((d * at[0].from_tap * H + h * at[1].from_tap) * W + w * at[2].from_tap) * m->from_channels;
-                out->tap[out->taps++] = ((at[0].tap + d * at[0].tap_step) * p->shape->kernel[1] + at[1].tap + h * at[1].tap_step) *
-                                            p->shape->kernel[2] + at[2].tap + w * at[2].tap_step;
+                out->shift[out->taps] =
+                    ((d * at[0].from_tap * H + h * at[1].from_tap) * W + w * at[2].from_tap) * m->from_channels;
+                out->tap[out->taps++] =
+                    ((at[0].tap + d * at[0].tap_step) * p->shape->kernel[1] + at[1].tap + h * at[1].tap_step) *
+                        p->shape->kernel[2] +
+                    at[2].tap + w * at[2].tap_step;
             }
 }
 
@@ -116,8 +121,8 @@ static void HKK_NAME(list_strips)(implicit *m, int64_t begin, int64_t end, float
 }
 
 /* Runs one strip for one piece of k: its taps below `tap_end`, `channels` channels from channel c on. */
-static void HKK_NAME(run_strip)(const implicit *m, pixel_strip *s, hkk_gemm_tile *t, int64_t to_channel, int64_t tap_end, int64_t c,
-                                int64_t channels)
+static void HKK_NAME(run_strip)(const implicit *m, pixel_strip *s, hkk_gemm_tile *t, int64_t to_channel,
+                                int64_t tap_end, int64_t c, int64_t channels)
 {
     bool last_channels = c + channels == m->k;
     const hkk_convolution_pass *p = m->pass;
@@ -156,8 +161,13 @@ static void HKK_NAME(run_tile_columns)(implicit *m, int64_t group, int64_t colum
 {
     const hkk_convolution_pass *p = m->pass;
     int64_t k_all = p->shape->taps * m->k, to_channel = group * m->n + column;
-    hkk_gemm_tile t = {.a_step = 1, .b = p->weights + (group * hkk_ceil_div(m->n, HKK_PANEL) * HKK_PANEL + column) * k_all, .b_step = HKK_PANEL,
-                       .b_panel = k_all * HKK_PANEL, .clamp = p->epilogue.clamp, .lo = p->epilogue.lo, .hi = p->epilogue.hi,
+    hkk_gemm_tile t = {.a_step = 1,
+                       .b = p->weights + (group * hkk_ceil_div(m->n, HKK_PANEL) * HKK_PANEL + column) * k_all,
+                       .b_step = HKK_PANEL,
+                       .b_panel = k_all * HKK_PANEL,
+                       .clamp = p->epilogue.clamp,
+                       .lo = p->epilogue.lo,
+                       .hi = p->epilogue.hi,
                        .bias_n = p->epilogue.bias_n ? p->epilogue.bias_n + to_channel : NULL,
                        .columns = (int)hkk_minimum(m->n - column, HKK_TILE_COLUMNS)};
     int64_t channels = hkk_ceil_div(m->k, hkk_ceil_div(m->k, HKK_PIECE)), width = m->merges ? p->shape->kernel[2] : 1;
@@ -195,8 +205,8 @@ static void HKK_NAME(hkk_convolution_run_block)(const hkk_convolution_pass *p, i
         HKK_NAME(run_tile_columns)(&m, tile / group_tiles, tile % group_tiles * HKK_TILE_COLUMNS);
 }
 
-static void HKK_NAME(hkk_convolution_pack)(float *packed, const float *w, const hkk_convolution *s, hkk_convolution_direction direction,
-                                           int64_t block)
+static void HKK_NAME(hkk_convolution_pack)(float *packed, const float *w, const hkk_convolution *s,
+                                           hkk_convolution_direction direction, int64_t block)
 {
     if (s->depthwise) { /* [tap][channel] */
         for (int64_t c = 64 * block; c < hkk_minimum(s->C, 64 * block + 64); c++)

@@ -1,7 +1,7 @@
 /* Depthwise convolution, forward and backward data: lanes run over channels, sums stay in registers over the taps.
  *
- * Per row of the result (and, for backward data, per phase of the stride) a list of the taps that reach it is made; each
- * knows for which positions of the row it stays inside. */
+ * Per row of the result (and, for backward data, per phase of the stride) a list of the taps that reach it is made;
+ * each knows for which positions of the row it stays inside. */
 
 typedef struct depthwise_tap {
     const float *from; /* source of position 0, channel 0; may lie outside the row */
@@ -24,7 +24,8 @@ HKK_INLINE hkk_f32x16 HKK_NAME(load_lanes)(const float *p, int lanes)
     return lanes == 16 ? hkk_load(p) : hkk_load_n(p, lanes);
 }
 
-HKK_INLINE void HKK_NAME(depthwise_store)(const depthwise_row *r, hkk_f32x16 sum, int64_t position, int64_t c, int lanes)
+HKK_INLINE void HKK_NAME(depthwise_store)(const depthwise_row *r, hkk_f32x16 sum, int64_t position, int64_t c,
+                                          int lanes)
 {
     const hkk_gemm_epilogue *e = &r->pass->epilogue;
     float *to = r->to + position * r->to_step + c;
@@ -40,10 +41,10 @@ HKK_INLINE void HKK_NAME(depthwise_store)(const depthwise_row *r, hkk_f32x16 sum
         hkk_store_n(to, sum, lanes);
 }
 
-/* Three neighbouring taps of a kernel row, whose sources are neighbouring positions too (or, going down, with `back`): P + 2 loads
- * serve 3 P products. */
-HKK_INLINE void HKK_NAME(depthwise_three)(hkk_f32x16 sum[4], const depthwise_tap *taps, int64_t offset, int64_t step, int64_t c, int lanes,
-                                          const bool back, const int P)
+/* Three neighbouring taps of a kernel row, whose sources are neighbouring positions too (or, going down, with `back`):
+ * P + 2 loads serve 3 P products. */
+HKK_INLINE void HKK_NAME(depthwise_three)(hkk_f32x16 sum[4], const depthwise_tap *taps, int64_t offset, int64_t step,
+                                          int64_t c, int lanes, const bool back, const int P)
 {
     hkk_f32x16 x[6];
     const float *from = (back ? taps[2].from : taps[0].from) + offset;
@@ -60,8 +61,8 @@ HKK_INLINE void HKK_NAME(depthwise_three)(hkk_f32x16 sum[4], const depthwise_tap
 }
 
 /* P positions from `position` on, all inside, for the channels from c on. */
-HKK_INLINE void HKK_NAME(depthwise_inner)(const depthwise_row *r, const depthwise_tap *taps, int64_t count, int64_t position, int64_t c, int lanes,
-                                          const int P)
+HKK_INLINE void HKK_NAME(depthwise_inner)(const depthwise_row *r, const depthwise_tap *taps, int64_t count,
+                                          int64_t position, int64_t c, int lanes, const int P)
 {
     hkk_f32x16 sum[4];
     int64_t offset = position * r->from_step + c;
@@ -92,7 +93,8 @@ HKK_INLINE void HKK_NAME(depthwise_inner)(const depthwise_row *r, const depthwis
 }
 
 /* All channels of P positions. */
-HKK_INLINE void HKK_NAME(depthwise_positions)(const depthwise_row *r, const depthwise_tap *taps, int64_t count, int64_t position, const int P)
+HKK_INLINE void HKK_NAME(depthwise_positions)(const depthwise_row *r, const depthwise_tap *taps, int64_t count,
+                                              int64_t position, const int P)
 {
     int64_t C = r->pass->shape->C, c = 0;
     for (; c + 16 <= C; c += 16)
@@ -125,7 +127,8 @@ static void HKK_NAME(depthwise_run_row)(const depthwise_row *r)
 }
 
 /* Source place of position 0 under a tap in one dimension, and whether the tap is on the grid of the phase. */
-static bool HKK_NAME(depthwise_source)(int64_t *source, const hkk_convolution *s, bool forward, int d, int64_t position, int64_t tap)
+static bool HKK_NAME(depthwise_source)(int64_t *source, const hkk_convolution *s, bool forward, int d, int64_t position,
+                                       int64_t tap)
 {
     if (forward) {
         *source = position * s->stride[d] + tap * s->dilation[d] - s->pad[d];
@@ -140,7 +143,8 @@ static bool HKK_NAME(depthwise_source)(int64_t *source, const hkk_convolution *s
 static bool HKK_NAME(depthwise_in_threes)(const depthwise_row *r, int64_t distance)
 {
     for (int64_t t = 0; t < r->count; t += 3)
-        if (t + 2 >= r->count || r->taps[t + 1].from - r->taps[t].from != distance || r->taps[t + 2].from - r->taps[t + 1].from != distance)
+        if (t + 2 >= r->count || r->taps[t + 1].from - r->taps[t].from != distance ||
+            r->taps[t + 2].from - r->taps[t + 1].from != distance)
             return false;
     return true;
 }
@@ -156,7 +160,8 @@ static void HKK_NAME(depthwise_list)(depthwise_row *r, int64_t sample, const int
     r->low = 0;
     r->high = r->positions;
     for (int64_t tap = 0; tap < s->taps; tap++) {
-        int64_t index[3] = {tap / (s->kernel[1] * s->kernel[2]), tap / s->kernel[2] % s->kernel[1], tap % s->kernel[2]}, source[3];
+        int64_t index[3] = {tap / (s->kernel[1] * s->kernel[2]), tap / s->kernel[2] % s->kernel[1], tap % s->kernel[2]},
+                source[3];
         bool reached = true;
         for (int d = 0; d < 3; d++)
             reached &= HKK_NAME(depthwise_source)(&source[d], s, forward, d, at[d], index[d]);

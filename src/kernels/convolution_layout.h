@@ -1,4 +1,5 @@
-/* How the scratch of a convolution is laid out: shared by the plan, which asks for it, and the kernels, which use it. */
+/* How the scratch of a convolution is laid out: shared by the plan, which asks for it, and the kernels, which use it.
+ */
 #ifndef HKI_KERNELS_CONVOLUTION_LAYOUT_H
 #define HKI_KERNELS_CONVOLUTION_LAYOUT_H
 
@@ -56,19 +57,20 @@ static inline int64_t hkk_from_size(const hkk_convolution *s, hkk_convolution_di
     return direction == HKK_CONVOLUTION_FORWARD ? s->in[d] : s->out[d];
 }
 
-/** A stretch of positions begin, begin + step ... of the result, in one dimension, that are reached by the same taps. */
+/** A stretch of positions begin, begin + step ... of the result, in one dimension, that are reached by the same taps.
+ */
 typedef struct hkk_stretch {
     int64_t begin, step, count;
     int64_t tap, tap_step, taps;       /* taps tap, tap + tap_step ... of the kernel */
     int64_t from, from_step, from_tap; /* source of the first position under the first tap; per position; per tap */
 } hkk_stretch;
 
-/** Steps to the next stretch of dimension d; start with {0}. False after the last. Backward data has some for each residue of the
- * position by the stride, as only every stride-th tap reaches a position. */
+/** Steps to the next stretch of dimension d; start with {0}. False after the last. Backward data has some for each
+ * residue of the position by the stride, as only every stride-th tap reaches a position. */
 bool hkk_next_stretch(hkk_stretch *stretch, const hkk_convolution *s, hkk_convolution_direction direction, int d);
 
-/** A region: pixels of the result that are reached by the same taps, one stretch per dimension. Its pixels, over the batch, are cut
- * in strips of 12. */
+/** A region: pixels of the result that are reached by the same taps, one stretch per dimension. Its pixels, over the
+ * batch, are cut in strips of 12. */
 typedef struct hkk_region {
     hkk_stretch at[3];
     int64_t pixels, strips; /* over the batch */

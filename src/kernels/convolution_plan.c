@@ -35,7 +35,8 @@ static void plan_depthwise(hkk_convolution_pass *p)
 }
 
 /* The taps that reach one position. */
-static void reach(hkk_stretch *out, const hkk_convolution *s, hkk_convolution_direction direction, int d, int64_t position)
+static void reach(hkk_stretch *out, const hkk_convolution *s, hkk_convolution_direction direction, int d,
+                  int64_t position)
 {
     bool forward = direction == HKK_CONVOLUTION_FORWARD;
     int64_t from = hkk_from_size(s, direction, d), first = 0, step = 1;
@@ -46,7 +47,8 @@ static void reach(hkk_stretch *out, const hkk_convolution *s, hkk_convolution_di
             step++;
     }
     int64_t taps = first < s->kernel[d] ? hkk_ceil_div(s->kernel[d] - first, step) : 0, low, high;
-    int64_t source = forward ? position * s->stride[d] - s->pad[d] : (position + s->pad[d] - first * s->dilation[d]) / s->stride[d];
+    int64_t source =
+        forward ? position * s->stride[d] - s->pad[d] : (position + s->pad[d] - first * s->dilation[d]) / s->stride[d];
     int64_t per_tap = forward ? s->dilation[d] : step * s->dilation[d] / s->stride[d];
     if (forward) { /* taps low .. high-1 have their source inside */
         low = source < 0 ? hkk_ceil_div(-source, per_tap) : 0;
@@ -57,8 +59,15 @@ static void reach(hkk_stretch *out, const hkk_convolution *s, hkk_convolution_di
         per_tap = -per_tap;
     }
     low = hkk_minimum(low, high);
-    *out = (hkk_stretch){.begin = position, .step = forward ? 1 : s->stride[d], .count = 1, .tap = first + low * step, .tap_step = step,
-                         .taps = high - low, .from = source + low * per_tap, .from_step = forward ? s->stride[d] : 1, .from_tap = per_tap};
+    *out = (hkk_stretch){.begin = position,
+                         .step = forward ? 1 : s->stride[d],
+                         .count = 1,
+                         .tap = first + low * step,
+                         .tap_step = step,
+                         .taps = high - low,
+                         .from = source + low * per_tap,
+                         .from_step = forward ? s->stride[d] : 1,
+                         .from_tap = per_tap};
     int64_t left = hkk_ceil_div(hkk_to_size(s, direction, d) - position, out->step);
     if (taps > 0 && high - low == taps) { /* inside: as far as the foremost source stays so */
         int64_t foremost = forward ? source + (taps - 1) * per_tap : source;
@@ -89,7 +98,8 @@ bool hkk_next_stretch(hkk_stretch *stretch, const hkk_convolution *s, hkk_convol
 bool hkk_next_region(hkk_region *region, const hkk_convolution *s, hkk_convolution_direction direction)
 {
     bool found = region->at[0].count ? hkk_next_stretch(&region->at[2], s, direction, 2)
-                                     : hkk_next_stretch(&region->at[0], s, direction, 0) && hkk_next_stretch(&region->at[1], s, direction, 1) &&
+                                     : hkk_next_stretch(&region->at[0], s, direction, 0) &&
+                                           hkk_next_stretch(&region->at[1], s, direction, 1) &&
                                            hkk_next_stretch(&region->at[2], s, direction, 2);
     for (int d = 1; d >= 0 && !found && region->at[2].count; d--) { /* the odometer's wheels */
         if (!hkk_next_stretch(&region->at[d], s, direction, d))
@@ -128,7 +138,8 @@ void hkk_convolution_plan(hkk_convolution_pass *p)
     p->scratch = p->block_strips * hkk_round_line(2 * (24 + 3 * s->taps)) + hkk_round_line(2 * s->taps);
 }
 
-/* A chunk has about 512 to 1,024 pixels: long enough that adding up chunks costs little, short enough for the caches. */
+/* A chunk has about 512 to 1,024 pixels: long enough that adding up chunks costs little, short enough for the caches.
+ */
 static void plan_chunks(hkk_convolution_weights_pass *p)
 {
     const hkk_convolution *s = p->shape;
@@ -149,8 +160,8 @@ static void plan_chunks(hkk_convolution_weights_pass *p)
 static void plan_spans(hkk_convolution_weights_pass *p, int64_t sets)
 {
     p->chunks_per_span = 1;
-    while (p->chunks > p->chunks_per_span &&
-           (hkk_ceil_div(p->chunks, p->chunks_per_span) > 16 || sets * hkk_ceil_div(p->chunks, p->chunks_per_span) > 32))
+    while (p->chunks > p->chunks_per_span && (hkk_ceil_div(p->chunks, p->chunks_per_span) > 16 ||
+                                              sets * hkk_ceil_div(p->chunks, p->chunks_per_span) > 32))
         p->chunks_per_span *= 2;
     p->spans = p->chunks > 0 ? hkk_ceil_div(p->chunks, p->chunks_per_span) : 0;
 }
@@ -190,6 +201,7 @@ void hkk_convolution_weights_plan(hkk_convolution_weights_pass *p)
     p->blocks = s->groups * p->sets * p->spans;
     p->finish_blocks = s->groups * hkk_ceil_div(s->group_c, 16);
     int64_t segments = hkk_chunk_row_count(p), pixels = segments * s->out[2];
-    p->scratch = span_levels(p) * hkk_round_line(p->set_strips * 12 * s->group_m) + 3 * hkk_round_line(2 * segments) + hkk_round_line(16 * pixels) + (p->gather ? hkk_round_line(pixels * rows) : 0);
+    p->scratch = span_levels(p) * hkk_round_line(p->set_strips * 12 * s->group_m) + 3 * hkk_round_line(2 * segments) +
+                 hkk_round_line(16 * pixels) + (p->gather ? hkk_round_line(pixels * rows) : 0);
     p->partial_size = p->spans * s->groups * rows * s->group_m;
 }

@@ -1,8 +1,10 @@
-/* Backward weights: dw[tap, c, m] = sum over pixels of x[pixel at tap, c] dy[pixel, m]. Contract: kernels/convolution.h.
+/* Backward weights: dw[tap, c, m] = sum over pixels of x[pixel at tap, c] dy[pixel, m]. Contract:
+ * kernels/convolution.h.
  *
- * In a chunk of pixels this is a matrix product with A = x read across its rows (one step per pixel), B = dy as it lies,
- * and k = pixels: a stretch of an output row is one "tap" of the tile. Chunks are added in a binary tree, like the carries of a
- * binary counter, so that a span keeps only logarithmically many partial sums. Rows of dw are (tap, c) in strips of 12. */
+ * In a chunk of pixels this is a matrix product with A = x read across its rows (one step per pixel), B = dy as it
+ * lies, and k = pixels: a stretch of an output row is one "tap" of the tile. Chunks are added in a binary tree, like
+ * the carries of a binary counter, so that a span keeps only logarithmically many partial sums. Rows of dw are (tap, c)
+ * in strips of 12. */
 
 /* One chunk seen by one strip: `count` stretches of K pixels. */
 typedef struct stretches {
@@ -29,11 +31,13 @@ static void HKK_NAME(chunk_range)(int64_t *begin, int64_t *end, const hkk_convol
 }
 
 /* Lists the stretches of output rows that a tap sees inside x; x_channel is the channel of the strip's first row. */
-static void HKK_NAME(list_stretches)(stretches *list, const hkk_convolution_weights_pass *p, int64_t begin, int64_t end, int64_t tap, int64_t x_channel)
+static void HKK_NAME(list_stretches)(stretches *list, const hkk_convolution_weights_pass *p, int64_t begin, int64_t end,
+                                     int64_t tap, int64_t x_channel)
 {
     const hkk_convolution *s = p->shape;
     int64_t shift[3] = {tap / (s->kernel[1] * s->kernel[2]) * s->dilation[0] - s->pad[0],
-                        tap / s->kernel[2] % s->kernel[1] * s->dilation[1] - s->pad[1], tap % s->kernel[2] * s->dilation[2] - s->pad[2]};
+                        tap / s->kernel[2] % s->kernel[1] * s->dilation[1] - s->pad[1],
+                        tap % s->kernel[2] * s->dilation[2] - s->pad[2]};
     int64_t low = shift[2] < 0 ? hkk_ceil_div(-shift[2], s->stride[2]) : 0;
     int64_t high = shift[2] < s->in[2] ? hkk_minimum(s->out[2], hkk_ceil_div(s->in[2] - shift[2], s->stride[2])) : 0;
     list->count = 0;
@@ -41,7 +45,8 @@ static void HKK_NAME(list_stretches)(stretches *list, const hkk_convolution_weig
     if (low >= high)
         return;
     for (int64_t row = begin; row < end; row++) {
-        int64_t h = row % s->out[1] * s->stride[1] + shift[1], d = row / s->out[1] % s->out[0] * s->stride[0] + shift[0];
+        int64_t h = row % s->out[1] * s->stride[1] + shift[1],
+                d = row / s->out[1] % s->out[0] * s->stride[0] + shift[0];
         if (d < 0 || d >= s->in[0] || h < 0 || h >= s->in[1])
             continue;
         int64_t sample = row / (s->out[0] * s->out[1]);
@@ -54,8 +59,8 @@ static void HKK_NAME(list_stretches)(stretches *list, const hkk_convolution_weig
         list->a[i] = p->x + x_channel + i;
 }
 
-/* The taps of one kernel row for one output row: n floats per pixel that lie side by side in x, at most 16. `w` is the place of the
- * first pixel's first tap, `step` the size of a gathered row. */
+/* The taps of one kernel row for one output row: n floats per pixel that lie side by side in x, at most 16. `w` is the
+ * place of the first pixel's first tap, `step` the size of a gathered row. */
 static void HKK_NAME(gather_runs)(float *to, int64_t step, const float *x, const hkk_convolution *s, int64_t w, int n)
 {
     int64_t C = s->C;
@@ -80,7 +85,8 @@ static void HKK_NAME(gather_tap)(float *to, int64_t step, const float *x, const 
 }
 
 /* Gathers the rows of x for all taps: [pixel][tap, channel], zeros in the padding. */
-static void HKK_NAME(gather_pixels)(float *out, const hkk_convolution_weights_pass *p, int64_t begin, int64_t end, int64_t x_channel)
+static void HKK_NAME(gather_pixels)(float *out, const hkk_convolution_weights_pass *p, int64_t begin, int64_t end,
+                                    int64_t x_channel)
 {
     const hkk_convolution *s = p->shape;
     int64_t step = s->taps * s->group_c, run = s->kernel[2] * s->C;
@@ -88,7 +94,8 @@ static void HKK_NAME(gather_pixels)(float *out, const hkk_convolution_weights_pa
     for (int64_t row = begin; row < end; row++) {
         int64_t sample = row / (s->out[0] * s->out[1]);
         for (int64_t tap = 0; tap < s->taps; tap += runs ? s->kernel[2] : 1) {
-            int64_t d = row / s->out[1] % s->out[0] * s->stride[0] + tap / (s->kernel[1] * s->kernel[2]) * s->dilation[0] - s->pad[0];
+            int64_t d = row / s->out[1] % s->out[0] * s->stride[0] +
+                        tap / (s->kernel[1] * s->kernel[2]) * s->dilation[0] - s->pad[0];
             int64_t h = row % s->out[1] * s->stride[1] + tap / s->kernel[2] % s->kernel[1] * s->dilation[1] - s->pad[1];
             int64_t w = tap % s->kernel[2] * s->dilation[2] - s->pad[2];
             const float *x = p->x + (((sample * s->in[0] + d) * s->in[1] + h) * s->in[2]) * s->C + x_channel;
@@ -106,7 +113,8 @@ static void HKK_NAME(gather_pixels)(float *out, const hkk_convolution_weights_pa
 }
 
 /* Copies the last group_m % 16 columns of a chunk of dy into rows of 16: tiles read whole vectors. */
-static void HKK_NAME(copy_tail)(float *tail, const hkk_convolution_weights_pass *p, int64_t begin, int64_t end, int64_t y_channel)
+static void HKK_NAME(copy_tail)(float *tail, const hkk_convolution_weights_pass *p, int64_t begin, int64_t end,
+                                int64_t y_channel)
 {
     const hkk_convolution *s = p->shape;
     int64_t columns = s->group_m % 16;
@@ -116,11 +124,18 @@ static void HKK_NAME(copy_tail)(float *tail, const hkk_convolution_weights_pass 
 }
 
 /* The tiles of one strip: dw rows to [rows][group_m]. */
-static void HKK_NAME(weights_strip)(float *to, const stretches *list, int64_t a_step, const hkk_convolution *s, int rows, const float *dy,
-                                    const float *tail)
+static void HKK_NAME(weights_strip)(float *to, const stretches *list, int64_t a_step, const hkk_convolution *s,
+                                    int rows, const float *dy, const float *tail)
 {
     float *c[12];
-    hkk_gemm_tile t = {.a = list->a, .a_tap = list->x, .a_step = a_step, .taps = list->count, .K = list->K, .c = c, .rows = rows, .b_panel = HKK_PANEL};
+    hkk_gemm_tile t = {.a = list->a,
+                       .a_tap = list->x,
+                       .a_step = a_step,
+                       .taps = list->count,
+                       .K = list->K,
+                       .c = c,
+                       .rows = rows,
+                       .b_panel = HKK_PANEL};
     int64_t whole = s->group_m / 16 * 16;
     t.b_tap = list->dy;
     t.b_step = s->M;
@@ -143,7 +158,8 @@ static void HKK_NAME(weights_strip)(float *to, const stretches *list, int64_t a_
 }
 
 /* One chunk of one set of strips: writes rows x group_m floats and returns rows. */
-static int64_t HKK_NAME(weights_chunk)(float *to, const hkk_convolution_weights_pass *p, int64_t chunk, int64_t group, int64_t set, float *scratch)
+static int64_t HKK_NAME(weights_chunk)(float *to, const hkk_convolution_weights_pass *p, int64_t chunk, int64_t group,
+                                       int64_t set, float *scratch)
 {
     const hkk_convolution *s = p->shape;
     int64_t segments = hkk_chunk_row_count(p), k = s->taps * s->group_c, begin, end, done = 0;
@@ -185,7 +201,8 @@ static void HKK_NAME(add_into)(float *to, const float *from, int64_t n)
     for (; i + 16 <= n; i += 16)
         hkk_store(to + i, hkk_add(hkk_load(to + i), hkk_load(from + i)));
     if (i < n)
-        hkk_store_n(to + i, hkk_add(hkk_load_n(to + i, (int)(n - i)), hkk_load_n(from + i, (int)(n - i))), (int)(n - i));
+        hkk_store_n(to + i, hkk_add(hkk_load_n(to + i, (int)(n - i)), hkk_load_n(from + i, (int)(n - i))),
+                    (int)(n - i));
 }
 
 /* The first row (tap, c) of a set. */
@@ -196,18 +213,23 @@ static int64_t HKK_NAME(set_row)(const hkk_convolution_weights_pass *p, int64_t 
     return p->gather ? strip * 12 : strip / tap_strips * s->group_c + strip % tap_strips * 12;
 }
 
-static int64_t HKK_NAME(depthwise_weights_chunk)(float *to, const hkk_convolution_weights_pass *p, int64_t chunk, int64_t set);
+static int64_t HKK_NAME(depthwise_weights_chunk)(float *to, const hkk_convolution_weights_pass *p, int64_t chunk,
+                                                 int64_t set);
 
-static void HKK_NAME(hkk_convolution_weights_block)(const hkk_convolution_weights_pass *p, int64_t block, float *scratch)
+static void HKK_NAME(hkk_convolution_weights_block)(const hkk_convolution_weights_pass *p, int64_t block,
+                                                    float *scratch)
 {
     const hkk_convolution *s = p->shape;
     int64_t sets = s->depthwise ? p->sets : s->groups * p->sets;
     int64_t set = block % sets % p->sets, group = block % sets / p->sets, span = block / sets;
-    int64_t first = span * p->chunks_per_span, end = hkk_minimum(p->chunks, first + p->chunks_per_span), depth = 0, n = 0;
+    int64_t first = span * p->chunks_per_span, end = hkk_minimum(p->chunks, first + p->chunks_per_span), depth = 0,
+            n = 0;
     int64_t size = hkk_round_line(s->depthwise ? s->taps * 32 : p->set_strips * 12 * s->group_m);
     float *stack[64]; /* partial sums of aligned runs of chunks, longest first; the lowest is the result */
-    stack[0] = p->partial + (s->depthwise ? (span * p->sets + set) * s->taps * 32
-                                          : ((span * s->groups + group) * s->taps * s->group_c + HKK_NAME(set_row)(p, set)) * s->group_m);
+    stack[0] =
+        p->partial +
+        (s->depthwise ? (span * p->sets + set) * s->taps * 32
+                      : ((span * s->groups + group) * s->taps * s->group_c + HKK_NAME(set_row)(p, set)) * s->group_m);
     int64_t levels = 1;
     for (int64_t runs = 1; runs < p->chunks_per_span; runs *= 2)
         stack[levels++] = hkk_take(&scratch, size);
@@ -274,25 +296,29 @@ static void HKK_NAME(hkk_convolution_weights_finish)(const hkk_convolution_weigh
 }
 
 /* T neighbouring taps of a kernel row, 32 channels: one chain per tap over the pixels of a chunk. */
-HKK_INLINE void HKK_NAME(depthwise_weights_taps)(float *to, const hkk_convolution_weights_pass *p, int64_t begin, int64_t end, int64_t tap,
-                                                 int64_t channel, int lanes_0, int lanes_1, const int T)
+HKK_INLINE void HKK_NAME(depthwise_weights_taps)(float *to, const hkk_convolution_weights_pass *p, int64_t begin,
+                                                 int64_t end, int64_t tap, int64_t channel, int lanes_0, int lanes_1,
+                                                 const int T)
 {
     const hkk_convolution *s = p->shape;
     int64_t shift[3] = {tap / (s->kernel[1] * s->kernel[2]) * s->dilation[0] - s->pad[0],
-                        tap / s->kernel[2] % s->kernel[1] * s->dilation[1] - s->pad[1], tap % s->kernel[2] * s->dilation[2] - s->pad[2]};
+                        tap / s->kernel[2] % s->kernel[1] * s->dilation[1] - s->pad[1],
+                        tap % s->kernel[2] * s->dilation[2] - s->pad[2]};
     hkk_f32x16 sum[4][2];
 #pragma GCC unroll 4
     for (int i = 0; i < T; i++)
         sum[i][0] = sum[i][1] = hkk_zero();
     for (int64_t row = begin; row < end; row++) {
-        int64_t h = row % s->out[1] * s->stride[1] + shift[1], d = row / s->out[1] % s->out[0] * s->stride[0] + shift[0];
+        int64_t h = row % s->out[1] * s->stride[1] + shift[1],
+                d = row / s->out[1] % s->out[0] * s->stride[0] + shift[0];
         if (d < 0 || d >= s->in[0] || h < 0 || h >= s->in[1])
             continue;
         int64_t sample = row / (s->out[0] * s->out[1]);
         const float *x = p->x + ((sample * s->in[0] + d) * s->in[1] + h) * s->in[2] * s->C + channel;
         const float *dy = p->dy + row * s->out[2] * s->M + channel;
         for (int64_t i = 0, w = shift[2]; i < s->out[2]; i++, w += s->stride[2], dy += s->M) {
-            hkk_f32x16 y0 = HKK_NAME(load_lanes)(dy, lanes_0), y1 = lanes_1 ? HKK_NAME(load_lanes)(dy + 16, lanes_1) : hkk_zero();
+            hkk_f32x16 y0 = HKK_NAME(load_lanes)(dy, lanes_0),
+                       y1 = lanes_1 ? HKK_NAME(load_lanes)(dy + 16, lanes_1) : hkk_zero();
             bool inside = w >= 0 && w + (T - 1) * s->dilation[2] < s->in[2];
 #pragma GCC unroll 4
             for (int j = 0; j < T; j++) {
@@ -313,7 +339,8 @@ HKK_INLINE void HKK_NAME(depthwise_weights_taps)(float *to, const hkk_convolutio
 }
 
 /* One chunk of 32 channels: [tap][32]. */
-static int64_t HKK_NAME(depthwise_weights_chunk)(float *to, const hkk_convolution_weights_pass *p, int64_t chunk, int64_t set)
+static int64_t HKK_NAME(depthwise_weights_chunk)(float *to, const hkk_convolution_weights_pass *p, int64_t chunk,
+                                                 int64_t set)
 {
     const hkk_convolution *s = p->shape;
     int64_t begin, end, channel = set * 32, left = s->C - channel;

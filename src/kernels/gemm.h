@@ -1,11 +1,12 @@
 /* Kernel family: matrix product in float32, C = epilogue(A B).
  *
- * Order of summation, the same for every blocking, ISA and thread: each element of C is one chain of fused multiply-adds
- * over increasing k, starting from 0 (or from C with `accumulate`). Then the epilogue, each step rounded by itself:
+ * Order of summation, the same for every blocking, ISA and thread: each element of C is one chain of fused
+ * multiply-adds over increasing k, starting from 0 (or from C with `accumulate`). Then the epilogue, each step rounded
+ * by itself:
  * + bias, + residual, clamp; so a fused product has the bytes of the unfused one.
  *
- * B is best packed once into panels of 32 columns (hkk_gemm_kernels.pack), in the same layout for every ISA. Work is cut into
- * blocks by shape alone; the operator runs them with hki_pool_run. */
+ * B is best packed once into panels of 32 columns (hkk_gemm_kernels.pack), in the same layout for every ISA. Work is
+ * cut into blocks by shape alone; the operator runs them with hki_pool_run. */
 #ifndef HKI_KERNELS_GEMM_H
 #define HKI_KERNELS_GEMM_H
 
@@ -48,16 +49,17 @@ typedef struct hkk_gemm {
 /** Sets the planned fields of a product. Depends on sizes and strides only. */
 void hkk_gemm_plan(hkk_gemm *gemm);
 
-/** Returns how many floats B[K, N] takes when packed: whole panels. The caller checks for overflow of K * (N + 31) first. */
+/** Returns how many floats B[K, N] takes when packed: whole panels. The caller checks for overflow of K * (N + 31)
+ * first. */
 int64_t hkk_gemm_packed_size(int64_t K, int64_t N);
 
 typedef struct hkk_gemm_kernels {
     /** Computes one block of C, 0 <= block < gemm->blocks; scratch as gemm->scratch says, or NULL if that is 0. */
     void (*run_block)(const hkk_gemm *gemm, int64_t block, float *scratch);
-    /** Packs panels panel_begin .. panel_end-1 of B[K, N], B[k, n] = b[k * b_row + n * b_column]: panel p holds, for each k, the
-     * columns 32 p .. 32 p + 31, zeros beyond N. `packed` is the start of the whole packed matrix. */
-    void (*pack)(float *packed, const float *b, int64_t b_row, int64_t b_column, int64_t K, int64_t N, int64_t panel_begin,
-                 int64_t panel_end);
+    /** Packs panels panel_begin .. panel_end-1 of B[K, N], B[k, n] = b[k * b_row + n * b_column]: panel p holds, for
+     * each k, the columns 32 p .. 32 p + 31, zeros beyond N. `packed` is the start of the whole packed matrix. */
+    void (*pack)(float *packed, const float *b, int64_t b_row, int64_t b_column, int64_t K, int64_t N,
+                 int64_t panel_begin, int64_t panel_end);
 } hkk_gemm_kernels;
 
 extern const hkk_gemm_kernels hkk_gemm__c, hkk_gemm__avx2, hkk_gemm__avx512;

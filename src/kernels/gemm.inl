@@ -6,8 +6,8 @@ static int64_t minimum(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Returns B's columns from `column` on and sets its strides. A last, narrow piece of an unpacked B is copied, as tiles read whole
- * vectors. */
+/* Returns B's columns from `column` on and sets its strides. A last, narrow piece of an unpacked B is copied, as tiles
+ * read whole vectors. */
 static const float *HKK_NAME(point_b)(hkk_gemm_tile *t, const hkk_gemm *g, float *copy, int64_t column, int64_t k_begin)
 {
     if (!g->b_unpacked) {
@@ -58,7 +58,13 @@ static void HKK_NAME(hkk_gemm_run_block)(const hkk_gemm *g, int64_t block, float
     int64_t row_begin = block % row_blocks * g->block_rows, rows = minimum(g->M - row_begin, g->block_rows);
     int64_t begin = block / row_blocks * g->block_columns, end = minimum(g->N, begin + g->block_columns);
     static const int64_t whole = 0;
-    hkk_gemm_tile t = {.taps = 1, .a_step = g->a_step, .a_tap = &whole, .b_tap = &whole, .clamp = g->epilogue.clamp, .lo = g->epilogue.lo, .hi = g->epilogue.hi};
+    hkk_gemm_tile t = {.taps = 1,
+                       .a_step = g->a_step,
+                       .a_tap = &whole,
+                       .b_tap = &whole,
+                       .clamp = g->epilogue.clamp,
+                       .lo = g->epilogue.lo,
+                       .hi = g->epilogue.hi};
     int64_t k = 0;
     do { /* once also for K = 0, which gives the epilogue of 0 */
         t.K = minimum(g->K - k, g->block_k);
@@ -104,7 +110,8 @@ static inline void HKK_NAME(transpose_8x8)(float *out, const float *in, int64_t 
 }
 #endif
 
-/* One panel from a B whose columns are contiguous in k (b_row 1): 16 rows of k at a time, so that both sides stay in cache. */
+/* One panel from a B whose columns are contiguous in k (b_row 1): 16 rows of k at a time, so that both sides stay in
+ * cache. */
 static void HKK_NAME(pack_transposed)(float *out, const float *b, int64_t b_column, int64_t K, int columns)
 {
     int whole = columns / 8 * 8;
@@ -120,8 +127,8 @@ static void HKK_NAME(pack_transposed)(float *out, const float *b, int64_t b_colu
     }
 }
 
-static void HKK_NAME(hkk_gemm_pack)(float *packed, const float *b, int64_t b_row, int64_t b_column, int64_t K, int64_t N, int64_t panel_begin,
-                                    int64_t panel_end)
+static void HKK_NAME(hkk_gemm_pack)(float *packed, const float *b, int64_t b_row, int64_t b_column, int64_t K,
+                                    int64_t N, int64_t panel_begin, int64_t panel_end)
 {
     for (int64_t panel = panel_begin; panel < panel_end; panel++) {
         float *out = packed + panel * HKK_PANEL * K;

@@ -1,5 +1,5 @@
-/* Matrix product: every ISA against the chain of fused multiply-adds that the contract states, by bytes, over odd sizes,
- * strides, packings, epilogues and special values. */
+/* Matrix product: every ISA against the chain of fused multiply-adds that the contract states, by bytes, over odd
+ * sizes, strides, packings, epilogues and special values. */
 #include "harness/test.h"
 #include "harness/isas.h"
 
@@ -56,9 +56,11 @@ static void run(const hkk_gemm_kernels *kernels, hkk_gemm *g)
 
 static void check(shape s, variant v)
 {
-    int64_t a_ld = (v.transposed_a ? s.M : s.K) + 3, b_ld = (v.transposed_b ? s.K : s.N) + 5, c_ld = s.N + 7, size = s.M * c_ld;
+    int64_t a_ld = (v.transposed_a ? s.M : s.K) + 3, b_ld = (v.transposed_b ? s.K : s.N) + 5, c_ld = s.N + 7,
+            size = s.M * c_ld;
     float *a = allocate((v.transposed_a ? s.K : s.M) * a_ld), *b = allocate((v.transposed_b ? s.N : s.K) * b_ld);
-    float *bias = allocate(s.M + s.N), *residual = allocate(size), *expected = allocate(size), *c = allocate(size), *start = allocate(size);
+    float *bias = allocate(s.M + s.N), *residual = allocate(size), *expected = allocate(size), *c = allocate(size),
+          *start = allocate(size);
     float *packed = allocate(hkk_gemm_packed_size(s.K, s.N));
     test_fill(a, (v.transposed_a ? s.K : s.M) * a_ld, 1);
     test_fill(b, (v.transposed_b ? s.N : s.K) * b_ld, 2);
@@ -69,10 +71,22 @@ static void check(shape s, variant v)
         test_strew_special(a, s.M * s.K, 6, 300);
         test_strew_special(b, s.K * s.N, 7, 300);
     }
-    hkk_gemm g = {.M = s.M, .N = s.N, .K = s.K, .a = a, .a_row = v.transposed_a ? 1 : a_ld, .a_step = v.transposed_a ? a_ld : 1,
-                  .c = c, .c_ld = c_ld, .accumulate = v.accumulate};
-    g.epilogue = (hkk_gemm_epilogue){.bias_n = v.bias_n ? bias : NULL, .bias_m = v.bias_m ? bias + s.N : NULL, .residual = v.residual ? residual : NULL,
-                                     .residual_ld = c_ld, .clamp = v.clamp, .lo = 0, .hi = 0.5f};
+    hkk_gemm g = {.M = s.M,
+                  .N = s.N,
+                  .K = s.K,
+                  .a = a,
+                  .a_row = v.transposed_a ? 1 : a_ld,
+                  .a_step = v.transposed_a ? a_ld : 1,
+                  .c = c,
+                  .c_ld = c_ld,
+                  .accumulate = v.accumulate};
+    g.epilogue = (hkk_gemm_epilogue){.bias_n = v.bias_n ? bias : NULL,
+                                     .bias_m = v.bias_m ? bias + s.N : NULL,
+                                     .residual = v.residual ? residual : NULL,
+                                     .residual_ld = c_ld,
+                                     .clamp = v.clamp,
+                                     .lo = 0,
+                                     .hi = 0.5f};
     int64_t b_row = v.transposed_b ? 1 : b_ld, b_column = v.transposed_b ? b_ld : 1;
     memcpy(expected, start, (size_t)size * sizeof(float));
     reference(expected, &g, b, b_row, b_column);
@@ -115,13 +129,15 @@ TEST(every_tile_shape)
 {
     for (int64_t M = 1; M <= 13; M++)
         for (int64_t N = 1; N <= 66; N += N % 16 == 0 || N % 16 == 15 || N == 1 ? 1 : 7)
-            check((shape){M, N, 1 + (M * 7 + N) % 19}, variants[(size_t)(M + N) % (sizeof variants / sizeof variants[0])]);
+            check((shape){M, N, 1 + (M * 7 + N) % 19},
+                  variants[(size_t)(M + N) % (sizeof variants / sizeof variants[0])]);
 }
 
 TEST(sizes_and_variants)
 {
-    static const shape shapes[] = {{1, 1, 1},     {1, 129, 300},  {7, 63, 64},   {25, 33, 513}, {121, 65, 17},
-                                   {130, 200, 9}, {37, 300, 100}, {241, 70, 31}, {2, 0, 3},     {0, 4, 3},    {5, 40, 0}};
+    static const shape shapes[] = {{1, 1, 1},     {1, 129, 300}, {7, 63, 64},    {25, 33, 513},
+                                   {121, 65, 17}, {130, 200, 9}, {37, 300, 100}, {241, 70, 31},
+                                   {2, 0, 3},     {0, 4, 3},     {5, 40, 0}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
         for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++)
             check(shapes[s], variants[v]);

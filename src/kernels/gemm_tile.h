@@ -1,5 +1,5 @@
-/* The innermost product, shared by the matrix product and the convolutions of one ISA: up to 12 rows times up to 64 columns.
- * Include after a lanes header. */
+/* The innermost product, shared by the matrix product and the convolutions of one ISA: up to 12 rows times up to 64
+ * columns. Include after a lanes header. */
 #ifndef HKI_KERNELS_GEMM_TILE_H
 #define HKI_KERNELS_GEMM_TILE_H
 
@@ -8,8 +8,9 @@
 #define HKK_TILE_ROWS    12
 #define HKK_TILE_COLUMNS 64
 
-/** A tile. k runs over `taps` x K elements. Of tap t, element k: A of row i is a[i][a_tap[t] + a_offset + k * a_step]; B's columns
- * 0 .. 31 lie at b[b_tap[t] + k * b_step], columns 32 .. 63 b_panel behind. Whole vectors of 16 columns are read. */
+/** A tile. k runs over `taps` x K elements. Of tap t, element k: A of row i is a[i][a_tap[t] + a_offset + k * a_step];
+ * B's columns 0 .. 31 lie at b[b_tap[t] + k * b_step], columns 32 .. 63 b_panel behind. Whole vectors of 16 columns are
+ * read. */
 typedef struct hkk_gemm_tile {
     const float *const *a; /* a pointer per row */
     const int64_t *a_tap;

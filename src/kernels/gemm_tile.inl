@@ -1,8 +1,8 @@
 /* The innermost product over lanes. Contract: kernels/gemm_tile.h.
  *
- * Sums stay in registers from the first k to the epilogue. AVX-512 holds 6 rows x 4 vectors (fewest instructions per FMA: one
- * broadcast serves four), 6 x 3 or 6 x 2 at an edge and 12 x 1 at a narrow one; AVX2 and C hold 6 rows x 16 columns. Six row
- * pointers fit into registers, twelve do not: 12 x 2 ran at 81 % of the peak where 6 x 2 has 96 %. */
+ * Sums stay in registers from the first k to the epilogue. AVX-512 holds 6 rows x 4 vectors (fewest instructions per
+ * FMA: one broadcast serves four), 6 x 3 or 6 x 2 at an edge and 12 x 1 at a narrow one; AVX2 and C hold 6 rows x 16
+ * columns. Six row pointers fit into registers, twelve do not: 12 x 2 ran at 81 % of the peak where 6 x 2 has 96 %. */
 #include "kernels/gemm_tile.h"
 
 #if defined(HKK_ISA_AVX512)
@@ -17,8 +17,8 @@
 #define HKK_TILE_EACH_VECTOR    _Pragma("GCC unroll 4") for (int v = 0; v < V; v++)
 
 /* The epilogue, on the sums in registers; each step is rounded by itself. */
-HKK_INLINE void HKK_NAME(tile_finish)(hkk_f32x16 sum[12][4], const hkk_gemm_tile *t, int row, int column, const int R, const int V,
-                                      int last_columns)
+HKK_INLINE void HKK_NAME(tile_finish)(hkk_f32x16 sum[12][4], const hkk_gemm_tile *t, int row, int column, const int R,
+                                      const int V, int last_columns)
 {
     bool whole = last_columns >= 16;
     if (t->bias_n) {
@@ -51,7 +51,8 @@ HKK_INLINE void HKK_NAME(tile_finish)(hkk_f32x16 sum[12][4], const hkk_gemm_tile
     }
 }
 
-HKK_INLINE void HKK_NAME(tile_store)(hkk_f32x16 sum[12][4], float *const *to, int column, const int R, const int V, int last_columns)
+HKK_INLINE void HKK_NAME(tile_store)(hkk_f32x16 sum[12][4], float *const *to, int column, const int R, const int V,
+                                     int last_columns)
 {
     if (last_columns >= 16) {
         HKK_TILE_EACH_ROW

@@ -1,7 +1,8 @@
-/* The table of all kernels of one ISA. Every row of every table gives the same bytes in every ISA (docs/adding-a-kernel.md).
+/* The table of all kernels of one ISA. Every row of every table gives the same bytes in every ISA
+ * (docs/adding-a-kernel.md).
  *
- * A kernel works on raw pointers: it knows no tensor, allocates nothing, keeps no state and cannot fail; shapes are checked
- * by its caller. */
+ * A kernel works on raw pointers: it knows no tensor, allocates nothing, keeps no state and cannot fail; shapes are
+ * checked by its caller. */
 #ifndef HKI_KERNELS_KERNELS_H
 #define HKI_KERNELS_KERNELS_H
 
@@ -29,8 +30,8 @@ typedef struct hkk_kernels {
     const hkk_normalize_kernels *normalize;
 } hkk_kernels;
 
-/** Returns the kernels of an ISA. The caller has made sure that this machine supports it (hki_isa_choose); an ISA this build
- * has no kernels for gives those of plain C. */
+/** Returns the kernels of an ISA. The caller has made sure that this machine supports it (hki_isa_choose); an ISA this
+ * build has no kernels for gives those of plain C. */
 const hkk_kernels *hkk_kernels_get(hki_isa isa);
 
 #endif

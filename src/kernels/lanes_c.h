@@ -1,9 +1,9 @@
 /* Sixteen float32 lanes in plain C: the meaning of every lane function.
  *
  * A kernel family is written once over these functions (FAMILY.inl) and compiled with one of lanes_c.h,
- * x86/lanes_avx2.h and x86/lanes_avx512.h. All three give the same bits for the same input, infinities, signed zeros and
- * denormals included; only the payload and sign of a NaN are open. So kernels are bit-equal over ISAs by construction.
- * The comments here are the contract of all three files. */
+ * x86/lanes_avx2.h and x86/lanes_avx512.h. All three give the same bits for the same input, infinities, signed zeros
+ * and denormals included; only the payload and sign of a NaN are open. So kernels are bit-equal over ISAs by
+ * construction. The comments here are the contract of all three files. */
 #ifndef HKI_KERNELS_LANES_C_H
 #define HKI_KERNELS_LANES_C_H
 
@@ -167,7 +167,8 @@ HKK_F32_BINARY(hkk_div, a.v[i] / b.v[i])
 HKK_F32_TERNARY(hkk_fma, fmaf(a.v[i], b.v[i], c.v[i]))   /* a b + c */
 HKK_F32_TERNARY(hkk_fnma, fmaf(-a.v[i], b.v[i], c.v[i])) /* c - a b */
 HKK_F32_UNARY(hkk_sqrt, sqrtf(a.v[i]))
-/* (a < b) ? a : b: the second operand if either is NaN or both are zero. To let a NaN of x through: hkk_min(limit, x). */
+/* (a < b) ? a : b: the second operand if either is NaN or both are zero. To let a NaN of x through: hkk_min(limit, x).
+ */
 HKK_F32_BINARY(hkk_min, a.v[i] < b.v[i] ? a.v[i] : b.v[i])
 HKK_F32_BINARY(hkk_max, a.v[i] > b.v[i] ? a.v[i] : b.v[i])
 HKK_F32_UNARY(hkk_round, rintf(a.v[i])) /* to nearest, ties to even */
@@ -328,7 +329,8 @@ HKK_INLINE uint16_t hkk_lane_to_f16(float f)
         return (uint16_t)(sign | 0x7E00 | (magnitude >> 13 & 0x1FF));
     if (magnitude >= 0x477FF000) /* 65520 and more round to infinity */
         return (uint16_t)(sign | 0x7C00);
-    if (magnitude < 0x38800000) { /* a half denormal: units of 2^-24; adding 0.5 leaves the rounded units in the low bits */
+    if (magnitude <
+        0x38800000) { /* a half denormal: units of 2^-24; adding 0.5 leaves the rounded units in the low bits */
         float x;
         memcpy(&x, &magnitude, 4);
         x += 0.5f;

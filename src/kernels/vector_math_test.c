@@ -1,5 +1,5 @@
-/* Transcendental kernels: error bounds against libm in double precision over a sweep of all float32 bit patterns, and the
- * same bytes in every ISA. */
+/* Transcendental kernels: error bounds against libm in double precision over a sweep of all float32 bit patterns, and
+ * the same bytes in every ISA. */
 #include "harness/test.h"
 #include "harness/isas.h"
 
@@ -91,8 +91,9 @@ TEST(pow_error_bound)
 
 TEST(pow_special_values)
 {
-    static const float special[] = {0.0f, -0.0f, 1, -1, 2, -2, 3, -3, 0.5f, -0.5f, INFINITY, -INFINITY, NAN, 1e-40f, -1e-40f, 1e38f, -1e38f,
-                                    16777215.0f, 16777216.0f, -16777215.0f, 0.999f, -1.001f, 1e-7f, 2.5f};
+    static const float special[] = {0.0f,   -0.0f,       1,           -1,           2,      -2,      3,       -3,
+                                    0.5f,   -0.5f,       INFINITY,    -INFINITY,    NAN,    1e-40f,  -1e-40f, 1e38f,
+                                    -1e38f, 16777215.0f, 16777216.0f, -16777215.0f, 0.999f, -1.001f, 1e-7f,   2.5f};
     enum { COUNT = sizeof special / sizeof special[0] };
     for (int a = 0; a < COUNT; a++) {
         float x[COUNT], z[COUNT];

@@ -42,8 +42,14 @@ static hk_status infer(hki_infer *c)
 
 static hki_convolution_pass forward_pass(const hki_run *r, const hkk_convolution *s)
 {
-    return (hki_convolution_pass){.run = r, .shape = s, .direction = HKK_CONVOLUTION_FORWARD, .from = r->in[0], .w = r->in[1],
-                                  .bias = r->input_count > 2 ? r->in[2] : NULL, .to = r->out[0], .packed = r->packed ? r->packed[1] : NULL};
+    return (hki_convolution_pass){.run = r,
+                                  .shape = s,
+                                  .direction = HKK_CONVOLUTION_FORWARD,
+                                  .from = r->in[0],
+                                  .w = r->in[1],
+                                  .bias = r->input_count > 2 ? r->in[2] : NULL,
+                                  .to = r->out[0],
+                                  .packed = r->packed ? r->packed[1] : NULL};
 }
 
 static hk_status run_any(hki_run *r)
@@ -112,7 +118,8 @@ static double flops(const hki_run *r)
 static hk_value *same_attributes(hki_grad *g, const char *op, hk_value *a, hk_value *b, hk_value *c)
 {
     hk_value *inputs[] = {a, b, c};
-    return a && b ? hk_graph_apply(g->graph, op, c ? 3 : 2, inputs, g->node->attribute_count, g->node->attributes) : NULL;
+    return a && b ? hk_graph_apply(g->graph, op, c ? 3 : 2, inputs, g->node->attribute_count, g->node->attributes)
+                  : NULL;
 }
 
 static hk_status grad(hki_grad *g)
@@ -137,7 +144,11 @@ static hk_status like_third_infer(hki_infer *c)
 
 static hki_convolution_pass input_pass(const hki_run *r, const hkk_convolution *s)
 {
-    return (hki_convolution_pass){.run = r, .shape = s, .direction = HKK_CONVOLUTION_BACKWARD_DATA, .from = r->in[0], .w = r->in[1],
+    return (hki_convolution_pass){.run = r,
+                                  .shape = s,
+                                  .direction = HKK_CONVOLUTION_BACKWARD_DATA,
+                                  .from = r->in[0],
+                                  .w = r->in[1],
                                   .to = r->out[0]};
 }
 

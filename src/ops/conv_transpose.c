@@ -1,5 +1,5 @@
-/* ConvTranspose and its private backward operators. It is the backward pass of a convolution that leads from its result to X, so
- * its own gradients are the forward pass and the backward weights of that convolution. */
+/* ConvTranspose and its private backward operators. It is the backward pass of a convolution that leads from its result
+ * to X, so its own gradients are the forward pass and the backward weights of that convolution. */
 #include "ops/convolution_node.h"
 #include "ops/widen.h"
 
@@ -13,13 +13,18 @@ static hk_status read_shape(hkk_convolution *s, const hki_run *r, int x, int w)
     return hki_convolution_read_transposed(s, r->node, r->in[x]->rank, r->in[x]->dims, r->in[w]->dims);
 }
 
-/* Runs or measures one of the three passes: which inputs are x and w (for their dims), and what they are to the pass. */
+/* Runs or measures one of the three passes: which inputs are x and w (for their dims), and what they are to the pass.
+ */
 typedef enum role { ROLE_RESULT, ROLE_GRAD_INPUT, ROLE_GRAD_WEIGHT } role;
 
 static hk_status visit(size_t *out_scratch, const hki_run *r, role what)
 {
     hkk_convolution s;
-    HK_TRY(read_shape(&s, r, what == ROLE_RESULT ? 0 : what == ROLE_GRAD_INPUT ? 2 : 1, what == ROLE_GRAD_WEIGHT ? 2 : 1));
+    HK_TRY(read_shape(&s, r,
+                      what == ROLE_RESULT       ? 0
+                      : what == ROLE_GRAD_INPUT ? 2
+                                                : 1,
+                      what == ROLE_GRAD_WEIGHT ? 2 : 1));
     if (what == ROLE_GRAD_WEIGHT) {
         hki_convolution_weights pass = {.run = r, .shape = &s, .x = r->in[0], .dy = r->in[1], .dw = r->out[0]};
         if (out_scratch)
@@ -137,7 +142,8 @@ static double weight_flops(const hki_run *r)
 static hk_value *same_attributes(hki_grad *g, const char *op, hk_value *a, hk_value *b, hk_value *c)
 {
     hk_value *inputs[] = {a, b, c};
-    return a && b ? hk_graph_apply(g->graph, op, c ? 3 : 2, inputs, g->node->attribute_count, g->node->attributes) : NULL;
+    return a && b ? hk_graph_apply(g->graph, op, c ? 3 : 2, inputs, g->node->attribute_count, g->node->attributes)
+                  : NULL;
 }
 
 static hk_status grad(hki_grad *g)

@@ -1,4 +1,5 @@
-/* The passes of a convolution over tensors: reorders what is not channels-last, packs the weights, runs the kernels' blocks. */
+/* The passes of a convolution over tensors: reorders what is not channels-last, packs the weights, runs the kernels'
+ * blocks. */
 #include "ops/convolution_node.h"
 
 #include "ops/convolution_plain.h"
@@ -130,7 +131,8 @@ size_t hki_convolution_packed_size(const hkk_convolution *shape, hkk_convolution
     return dtype == HK_FLOAT ? hki_scratch_size(hkk_convolution_packed_size(shape, direction), sizeof(float)) : 0;
 }
 
-void hki_convolution_pack(void *to, const hki_run *run, const hkk_convolution *shape, hkk_convolution_direction direction, const void *w)
+void hki_convolution_pack(void *to, const hki_run *run, const hkk_convolution *shape,
+                          hkk_convolution_direction direction, const void *w)
 {
     for (int64_t block = 0; block < hkk_convolution_pack_blocks(shape, direction); block++)
         run->k->convolution->pack(to, w, shape, direction, block);

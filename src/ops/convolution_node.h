@@ -1,15 +1,18 @@
-/* What Conv, ConvTranspose and their gradients share: the shape of a convolution from a node's attributes, and the three passes
- * over tensors of either layout. float32 runs on the kernels, float64 on plain loops in the same order of summation. */
+/* What Conv, ConvTranspose and their gradients share: the shape of a convolution from a node's attributes, and the
+ * three passes over tensors of either layout. float32 runs on the kernels, float64 on plain loops in the same order of
+ * summation. */
 #ifndef HKI_OPS_CONVOLUTION_NODE_H
 #define HKI_OPS_CONVOLUTION_NODE_H
 
 #include "graph/op.h"
 
-/** Reads the convolution of x with w (ONNX Conv): attributes auto_pad, dilations, group, kernel_shape, pads, strides. Dims may be unknown; then
- * what follows from them is HKI_DIM_UNKNOWN. HK_INVALID_SHAPE, HK_INVALID_ARGUMENT, HK_UNSUPPORTED (more than 3 spatial dims). */
-hk_status hki_convolution_read(hkk_convolution *out, const hk_node *node, int rank, const int64_t *x_dims, const int64_t *w_dims) HK_MUST_USE;
-/** Reads a transposed convolution of x with w (ONNX ConvTranspose) as the convolution whose backward pass it is: `out` leads from the
- * transposed convolution's result (in, C) to x (out, M). */
+/** Reads the convolution of x with w (ONNX Conv): attributes auto_pad, dilations, group, kernel_shape, pads, strides.
+ * Dims may be unknown; then what follows from them is HKI_DIM_UNKNOWN. HK_INVALID_SHAPE, HK_INVALID_ARGUMENT,
+ * HK_UNSUPPORTED (more than 3 spatial dims). */
+hk_status hki_convolution_read(hkk_convolution *out, const hk_node *node, int rank, const int64_t *x_dims,
+                               const int64_t *w_dims) HK_MUST_USE;
+/** Reads a transposed convolution of x with w (ONNX ConvTranspose) as the convolution whose backward pass it is: `out`
+ * leads from the transposed convolution's result (in, C) to x (out, M). */
 hk_status hki_convolution_read_transposed(hkk_convolution *out, const hk_node *node, int rank, const int64_t *x_dims,
                                           const int64_t *w_dims) HK_MUST_USE;
 
@@ -39,6 +42,7 @@ void hki_convolution_weights_run(const hki_convolution_weights *pass, void *scra
 
 /** Packed form of constant float32 weights; 0 for other types. */
 size_t hki_convolution_packed_size(const hkk_convolution *shape, hkk_convolution_direction direction, hk_dtype dtype);
-void hki_convolution_pack(void *to, const hki_run *run, const hkk_convolution *shape, hkk_convolution_direction direction, const void *w);
+void hki_convolution_pack(void *to, const hki_run *run, const hkk_convolution *shape,
+                          hkk_convolution_direction direction, const void *w);
 
 #endif

@@ -1,4 +1,5 @@
-/* Convolutions in float64 by plain loops over tensors of either layout; products are added in the order of the kernels. */
+/* Convolutions in float64 by plain loops over tensors of either layout; products are added in the order of the kernels.
+ */
 #include "ops/convolution_plain.h"
 
 /* Strides of a tensor (N, C, spatial...) with three spatial dims. */
@@ -123,14 +124,24 @@ void hki_convolution_plain(const hki_convolution_pass *pass)
     const hkk_convolution *s = pass->shape;
     bool forward = pass->direction == HKK_CONVOLUTION_FORWARD;
     const hk_tensor *x = forward ? pass->from : pass->to, *y = forward ? pass->to : pass->from;
-    plain p = {.s = s, .x = x->data, .y = y->data, .w = pass->w->data, .bias = pass->bias ? pass->bias->data : NULL, .to = pass->to->data,
-               .sx = strides_of(x), .sy = strides_of(y)};
+    plain p = {.s = s,
+               .x = x->data,
+               .y = y->data,
+               .w = pass->w->data,
+               .bias = pass->bias ? pass->bias->data : NULL,
+               .to = pass->to->data,
+               .sx = strides_of(x),
+               .sy = strides_of(y)};
     hki_pool_run(pass->run->pool, s->batch * (forward ? s->M : s->C), forward ? forward_block : backward_block, &p);
 }
 
 void hki_convolution_weights_plain(const hki_convolution_weights *pass)
 {
-    plain p = {.s = pass->shape, .x = pass->x->data, .y = pass->dy->data, .to = pass->dw->data, .sx = strides_of(pass->x),
+    plain p = {.s = pass->shape,
+               .x = pass->x->data,
+               .y = pass->dy->data,
+               .to = pass->dw->data,
+               .sx = strides_of(pass->x),
                .sy = strides_of(pass->dy)};
     hki_pool_run(pass->run->pool, pass->shape->M * pass->shape->group_c, weights_block, &p);
 }

@@ -12,7 +12,8 @@ typedef struct geometry {
 } geometry;
 
 /* Reads a list of `count` numbers, each >= least; absent: fallback everywhere. */
-static hk_status read_list(int64_t *out, const hk_node *node, const char *name, int count, int64_t least, int64_t fallback)
+static hk_status read_list(int64_t *out, const hk_node *node, const char *name, int count, int64_t least,
+                           int64_t fallback)
 {
     int64_t found;
     const int64_t *list = hki_attribute_ints(node, name, &found);
@@ -21,8 +22,8 @@ static hk_status read_list(int64_t *out, const hk_node *node, const char *name, 
     for (int i = 0; i < count; i++) {
         out[i] = list ? list[i] : fallback;
         if (out[i] < least || out[i] > INT32_MAX)
-            return HK_ERR(HK_INVALID_ARGUMENT, "attribute '%s' has %" PRId64 ", expected %" PRId64 " .. %d", name, out[i], least,
-                          INT32_MAX);
+            return HK_ERR(HK_INVALID_ARGUMENT, "attribute '%s' has %" PRId64 ", expected %" PRId64 " .. %d", name,
+                          out[i], least, INT32_MAX);
     }
     return NULL;
 }
@@ -35,13 +36,14 @@ static hk_status read_geometry(geometry *g, const hk_node *node, int rank, const
         return HK_ERR(HK_INVALID_SHAPE, "a convolution needs an input (N, C, spatial...), found rank %d", rank);
     if (rank > 5)
         return HK_ERR(HK_UNSUPPORTED, "convolutions have at most 3 spatial dims, found %d", rank - 2);
-    *g = (geometry){.rank = rank - 2, .group = hki_attribute_int(node, "group"), .auto_pad = hki_attribute_text(node, "auto_pad")};
+    *g = (geometry){
+        .rank = rank - 2, .group = hki_attribute_int(node, "group"), .auto_pad = hki_attribute_text(node, "auto_pad")};
     bool is_known = false;
     for (int i = 0; i < 4; i++)
         is_known |= !strcmp(g->auto_pad, known[i]);
     if (!is_known)
-        return HK_ERR(HK_INVALID_ARGUMENT, "attribute 'auto_pad' is '%s', expected NOTSET, VALID, SAME_UPPER or SAME_LOWER",
-                      g->auto_pad);
+        return HK_ERR(HK_INVALID_ARGUMENT,
+                      "attribute 'auto_pad' is '%s', expected NOTSET, VALID, SAME_UPPER or SAME_LOWER", g->auto_pad);
     if (g->group < 1)
         return HK_ERR(HK_INVALID_ARGUMENT, "attribute 'group' is %" PRId64 ", expected 1 or more", g->group);
     HK_TRY(read_list(g->kernel, node, "kernel_shape", g->rank, 1, 1));
@@ -55,8 +57,9 @@ static hk_status read_geometry(geometry *g, const hk_node *node, int rank, const
         g->end[d] = pads[g->rank + d];
         int64_t found = w_dims[d + 2];
         if (has_kernel && found >= 0 && found != g->kernel[d])
-            return HK_ERR(HK_INVALID_SHAPE, "attribute 'kernel_shape' has %" PRId64 " in dim %d but the weights have %" PRId64, g->kernel[d],
-                          d, found);
+            return HK_ERR(HK_INVALID_SHAPE,
+                          "attribute 'kernel_shape' has %" PRId64 " in dim %d but the weights have %" PRId64,
+                          g->kernel[d], d, found);
         if (!has_kernel)
             g->kernel[d] = found;
         if (g->kernel[d] == 0)
@@ -69,11 +72,14 @@ static hk_status read_geometry(geometry *g, const hk_node *node, int rank, const
 static hk_status check_channels(const geometry *g, int64_t c, int64_t m, const int64_t *w_dims)
 {
     if (!w_dims[0] || !w_dims[1])
-        return HK_ERR(HK_INVALID_SHAPE, "the weights are empty: %" PRId64 " rows of %" PRId64 " channels", w_dims[0], w_dims[1]);
+        return HK_ERR(HK_INVALID_SHAPE, "the weights are empty: %" PRId64 " rows of %" PRId64 " channels", w_dims[0],
+                      w_dims[1]);
     if (c >= 0 && w_dims[1] >= 0 && c != w_dims[1] * g->group)
-        return HK_ERR(HK_INVALID_SHAPE, "%" PRId64 " channels do not fit weights of %" PRId64 " in %" PRId64 " groups", c, w_dims[1], g->group);
+        return HK_ERR(HK_INVALID_SHAPE, "%" PRId64 " channels do not fit weights of %" PRId64 " in %" PRId64 " groups",
+                      c, w_dims[1], g->group);
     if (w_dims[0] >= 0 && w_dims[0] % g->group)
-        return HK_ERR(HK_INVALID_SHAPE, "weights with %" PRId64 " rows do not divide into %" PRId64 " groups", w_dims[0], g->group);
+        return HK_ERR(HK_INVALID_SHAPE, "weights with %" PRId64 " rows do not divide into %" PRId64 " groups",
+                      w_dims[0], g->group);
     if (m >= 0 && w_dims[0] >= 0 && m != w_dims[0])
         return HK_ERR(HK_INVALID_SHAPE, "%" PRId64 " channels do not fit weights with %" PRId64 " rows", m, w_dims[0]);
     return NULL;
@@ -99,7 +105,9 @@ static hk_status forward_dim(int64_t *out, geometry *g, int d, int64_t in)
     }
     int64_t room = in + g->begin[d] + g->end[d] - window;
     if (room < 0 && in > 0)
-        return HK_ERR(HK_INVALID_SHAPE, "a kernel of %" PRId64 " (dilation %" PRId64 ") does not fit into dim %d of %" PRId64 " with its pads",
+        return HK_ERR(HK_INVALID_SHAPE,
+                      "a kernel of %" PRId64 " (dilation %" PRId64 ") does not fit into dim %d of %" PRId64
+                      " with its pads",
                       g->kernel[d], g->dilation[d], d + 2, in);
     *out = room < 0 ? 0 : room / stride + 1;
     return NULL;
@@ -124,7 +132,8 @@ static void set_plain_dims(hkk_convolution *s, int64_t batch, int64_t group)
         s->in[d] = s->out[d] = s->kernel[d] = s->stride[d] = s->dilation[d] = 1;
 }
 
-hk_status hki_convolution_read(hkk_convolution *s, const hk_node *node, int rank, const int64_t *x_dims, const int64_t *w_dims)
+hk_status hki_convolution_read(hkk_convolution *s, const hk_node *node, int rank, const int64_t *x_dims,
+                               const int64_t *w_dims)
 {
     geometry g;
     HK_TRY(read_geometry(&g, node, rank, w_dims));
@@ -164,7 +173,8 @@ static hk_status transposed_dim(int64_t *out, geometry *g, int d, int64_t in, in
     return NULL;
 }
 
-hk_status hki_convolution_read_transposed(hkk_convolution *s, const hk_node *node, int rank, const int64_t *x_dims, const int64_t *w_dims)
+hk_status hki_convolution_read_transposed(hkk_convolution *s, const hk_node *node, int rank, const int64_t *x_dims,
+                                          const int64_t *w_dims)
 {
     geometry g;
     int64_t extra[3], wanted[5], count;
@@ -178,7 +188,8 @@ hk_status hki_convolution_read_transposed(hkk_convolution *s, const hk_node *nod
         count -= 2;
     }
     if (has_shape && count != g.rank)
-        return HK_ERR(HK_INVALID_ARGUMENT, "attribute 'output_shape' has %" PRId64 " numbers, expected %d", count, g.rank);
+        return HK_ERR(HK_INVALID_ARGUMENT, "attribute 'output_shape' has %" PRId64 " numbers, expected %d", count,
+                      g.rank);
     for (int d = 0; d < g.rank; d++)
         wanted[d] = has_shape ? shape[d] : HKI_DIM_UNKNOWN;
     set_plain_dims(s, x_dims[0], g.group);
@@ -187,7 +198,8 @@ hk_status hki_convolution_read_transposed(hkk_convolution *s, const hk_node *nod
     for (int d = 0; d < g.rank; d++) {
         int64_t out;
         if (extra[d] >= g.stride[d] && extra[d] >= g.dilation[d])
-            return HK_ERR(HK_INVALID_ARGUMENT, "attribute 'output_padding' has %" PRId64 " in dim %d, expected less than stride or dilation",
+            return HK_ERR(HK_INVALID_ARGUMENT,
+                          "attribute 'output_padding' has %" PRId64 " in dim %d, expected less than stride or dilation",
                           extra[d], d);
         HK_TRY(transposed_dim(&out, &g, d, x_dims[d + 2], extra[d], wanted[d]));
         set_dim(s, &g, d, out, x_dims[d + 2]);

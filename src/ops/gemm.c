@@ -45,15 +45,16 @@ static const hk_tensor *bias_of(const hki_run *r)
 /* True if C fits the epilogue of the kernels: nothing to scale, and a row, a column or a whole matrix. */
 static bool is_plain_bias(const hki_run *r)
 {
-    return r->in[0]->dtype == HK_FLOAT && hki_attribute_float(r->node, "alpha") == 1.0f && hki_attribute_float(r->node, "beta") == 1.0f &&
-           hki_shape_count(bias_of(r)->dims, 0, bias_of(r)->rank) > 1;
+    return r->in[0]->dtype == HK_FLOAT && hki_attribute_float(r->node, "alpha") == 1.0f &&
+           hki_attribute_float(r->node, "beta") == 1.0f && hki_shape_count(bias_of(r)->dims, 0, bias_of(r)->rank) > 1;
 }
 
 static void describe(hki_product *p, const hki_run *r)
 {
     const hk_tensor *a = r->in[0], *b = r->in[1], *c = bias_of(r);
     bool a_transposed = hki_attribute_int(r->node, "transA"), b_transposed = hki_attribute_int(r->node, "transB");
-    *p = (hki_product){.dtype = a->dtype, .M = a->dims[a_transposed], .K = a->dims[!a_transposed], .N = b->dims[!b_transposed]};
+    *p = (hki_product){
+        .dtype = a->dtype, .M = a->dims[a_transposed], .K = a->dims[!a_transposed], .N = b->dims[!b_transposed]};
     p->a = a->data;
     p->b = b->data;
     p->c = r->out[0]->data;
@@ -120,7 +121,10 @@ static hk_status run_any(hki_run *r)
     describe(&p, r);
     hki_product_run(&p, r->scratch, r->pool, r->k);
     const hk_tensor *c = bias_of(r);
-    affine f = {.run = r, .alpha = hki_attribute_float(r->node, "alpha"), .beta = hki_attribute_float(r->node, "beta"), .columns = p.N};
+    affine f = {.run = r,
+                .alpha = hki_attribute_float(r->node, "alpha"),
+                .beta = hki_attribute_float(r->node, "beta"),
+                .columns = p.N};
     if (c && !is_plain_bias(r)) {
         int64_t strides[HK_MAX_RANK];
         hki_broadcast_strides(strides, 2, r->out[0]->dims, c);
@@ -182,8 +186,8 @@ static double flops(const hki_run *r)
 static hk_value *product(hki_grad *g, hk_value *a, hk_value *b, bool a_transposed, bool b_transposed)
 {
     return hk_graph_apply(g->graph, "Gemm", HK_VALUES(a, b),
-                          HK_ATTRIBUTES(HK_FLOAT32("alpha", hki_attribute_float(g->node, "alpha")), HK_INT("transA", a_transposed),
-                                        HK_INT("transB", b_transposed)));
+                          HK_ATTRIBUTES(HK_FLOAT32("alpha", hki_attribute_float(g->node, "alpha")),
+                                        HK_INT("transA", a_transposed), HK_INT("transB", b_transposed)));
 }
 
 static hk_status grad(hki_grad *g)

@@ -1,4 +1,5 @@
-/* MatMul (NumPy's matmul) and halka.FusedMatMul, the same with either operand transposed, which its gradients are made of. */
+/* MatMul (NumPy's matmul) and halka.FusedMatMul, the same with either operand transposed, which its gradients are made
+ * of. */
 #include <inttypes.h>
 
 #include "ops/product.h"
@@ -47,7 +48,8 @@ static hk_status infer(hki_infer *c)
     hk_status status = hki_dim_merge(&k, left.columns, right.rows);
     hk_status_free(status);
     if (status)
-        return HK_ERR(HK_INVALID_SHAPE, "A has %" PRId64 " columns but B has %" PRId64 " rows", left.columns, right.rows);
+        return HK_ERR(HK_INVALID_SHAPE, "A has %" PRId64 " columns but B has %" PRId64 " rows", left.columns,
+                      right.rows);
     hki_type_set(&x, a->dtype, left.batch_rank, left.batch);
     hki_type_set(&y, b->dtype, right.batch_rank, right.batch);
     HK_TRY(hki_infer_broadcast(&batch, &x, &y));
@@ -88,9 +90,16 @@ static void fold_batch(hki_product *p, const operand *left, const operand *right
 static void describe(hki_product *p, const hki_run *r)
 {
     const hk_tensor *a = r->in[0], *b = r->in[1], *y = r->out[0];
-    bool a_transposed = is_transposed(r->node, "transA") && a->rank > 1, b_transposed = is_transposed(r->node, "transB") && b->rank > 1;
+    bool a_transposed = is_transposed(r->node, "transA") && a->rank > 1,
+         b_transposed = is_transposed(r->node, "transB") && b->rank > 1;
     operand left = view(a->rank, a->dims, true, a_transposed), right = view(b->rank, b->dims, false, b_transposed);
-    *p = (hki_product){.dtype = a->dtype, .M = left.rows, .N = right.columns, .K = left.columns, .a = a->data, .b = b->data, .c = y->data};
+    *p = (hki_product){.dtype = a->dtype,
+                       .M = left.rows,
+                       .N = right.columns,
+                       .K = left.columns,
+                       .a = a->data,
+                       .b = b->data,
+                       .c = y->data};
     p->a_row = a_transposed ? 1 : left.columns;
     p->a_step = a_transposed ? left.rows : 1;
     p->b_row = b_transposed ? 1 : right.columns;
@@ -189,7 +198,8 @@ static hk_status grad(hki_grad *g)
     hk_graph *graph = g->graph;
     hk_value *a = g->x[0], *b = g->x[1], *dy = g->dy[0];
     int a_rank = a->type.rank, b_rank = b->type.rank;
-    bool a_transposed = is_transposed(g->node, "transA") && a_rank > 1, b_transposed = is_transposed(g->node, "transB") && b_rank > 1;
+    bool a_transposed = is_transposed(g->node, "transA") && a_rank > 1,
+         b_transposed = is_transposed(g->node, "transB") && b_rank > 1;
     if (!dy)
         return NULL;
     if (a_rank < 1 || b_rank < 1)
@@ -197,20 +207,24 @@ static hk_status grad(hki_grad *g)
     if (a_rank > 2 && b_rank == 2 && !a_transposed && g->need[1]) {
         g->dx[1] = shared_gradient(graph, a, dy, b_transposed);
     } else if (g->need[1]) {
-        hk_value *left = a_rank == 1 ? insert_axis(graph, a, 0) : a, *d = a_rank == 1 ? insert_axis(graph, dy, b_rank == 1 ? -1 : -2) : dy;
+        hk_value *left = a_rank == 1 ? insert_axis(graph, a, 0) : a,
+                 *d = a_rank == 1 ? insert_axis(graph, dy, b_rank == 1 ? -1 : -2) : dy;
         if (b_rank == 1)
             d = insert_axis(graph, d, -1);
-        hk_value *db = b_transposed ? fused(graph, d, left, true, a_transposed) : fused(graph, left, d, !a_transposed, false);
+        hk_value *db =
+            b_transposed ? fused(graph, d, left, true, a_transposed) : fused(graph, left, d, !a_transposed, false);
         int64_t last = -1;
         if (b_rank == 1)
             db = hki_binary(graph, "Squeeze", db, hki_ints_constant(graph, 1, &last));
         g->dx[1] = hki_sum_to_shape(graph, db, b);
     }
     if (g->need[0]) {
-        hk_value *right = b_rank == 1 ? insert_axis(graph, b, 1) : b, *d = b_rank == 1 ? insert_axis(graph, dy, -1) : dy;
+        hk_value *right = b_rank == 1 ? insert_axis(graph, b, 1) : b,
+                 *d = b_rank == 1 ? insert_axis(graph, dy, -1) : dy;
         if (a_rank == 1)
             d = insert_axis(graph, d, -2);
-        hk_value *da = a_transposed ? fused(graph, right, d, b_transposed, true) : fused(graph, d, right, false, !b_transposed);
+        hk_value *da =
+            a_transposed ? fused(graph, right, d, b_transposed, true) : fused(graph, d, right, false, !b_transposed);
         g->dx[0] = hki_sum_to_shape(graph, da, a);
     }
     return NULL;

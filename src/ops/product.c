@@ -48,7 +48,8 @@ static int64_t batch_offset(const hki_product *p, const int64_t *strides, int64_
     return offset;
 }
 
-/* Packing pays when many rows use B, or when tiles would read beyond narrow rows; what does not lie row by row must be packed. */
+/* Packing pays when many rows use B, or when tiles would read beyond narrow rows; what does not lie row by row must be
+ * packed. */
 static bool needs_packing(const hki_product *p)
 {
     return !p->packed_b && (p->b_column != 1 || p->M >= 384 || (p->N < 64 && p->N % 16 != 0));
@@ -57,8 +58,17 @@ static bool needs_packing(const hki_product *p)
 static void plan(product_run *run, const hki_product *p)
 {
     *run = (product_run){.product = p, .batches = batch_count(p), .packs = needs_packing(p)};
-    run->gemm = (hkk_gemm){.M = p->M, .N = p->N, .K = p->K, .a = p->a, .a_row = p->a_row, .a_step = p->a_step, .c = p->c, .c_ld = p->N,
-                           .b_unpacked = !run->packs && !p->packed_b, .b_ld = p->b_row, .epilogue = p->epilogue};
+    run->gemm = (hkk_gemm){.M = p->M,
+                           .N = p->N,
+                           .K = p->K,
+                           .a = p->a,
+                           .a_row = p->a_row,
+                           .a_step = p->a_step,
+                           .c = p->c,
+                           .c_ld = p->N,
+                           .b_unpacked = !run->packs && !p->packed_b,
+                           .b_ld = p->b_row,
+                           .epilogue = p->epilogue};
     run->gemm.b = p->packed_b ? p->packed_b : p->b;
     hkk_gemm_plan(&run->gemm);
     run->b_batches = b_has_batch(p) ? run->batches : 1;
@@ -139,7 +149,8 @@ void hki_product_run(const hki_product *p, void *scratch, hki_pool *pool, const 
 
 size_t hki_product_packed_size(const hki_product *p)
 {
-    return p->dtype == HK_FLOAT && !b_has_batch(p) ? hki_scratch_size(hkk_gemm_packed_size(p->K, p->N), sizeof(float)) : 0;
+    return p->dtype == HK_FLOAT && !b_has_batch(p) ? hki_scratch_size(hkk_gemm_packed_size(p->K, p->N), sizeof(float))
+                                                   : 0;
 }
 
 void hki_product_pack(void *to, const hki_product *p, hki_pool *pool, const hkk_kernels *kernels)

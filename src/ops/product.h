@@ -5,8 +5,9 @@
 
 #include "graph/op.h"
 
-/** What is multiplied. A[m, k] = a[m * a_row + k * a_step], B[k, n] = b[k * b_row + n * b_column], C row-major [M, N] for each
- * batch, one behind the other. float32 sums as kernels/gemm.h says; other types add products over increasing k. */
+/** What is multiplied. A[m, k] = a[m * a_row + k * a_step], B[k, n] = b[k * b_row + n * b_column], C row-major [M, N]
+ * for each batch, one behind the other. float32 sums as kernels/gemm.h says; other types add products over increasing
+ * k. */
 typedef struct hki_product {
     hk_dtype dtype; /* FLOAT, DOUBLE, INT32, INT64, UINT32 or UINT64 */
     int64_t M, N, K;
@@ -14,12 +15,14 @@ typedef struct hki_product {
     void *c;
     int64_t a_row, a_step, b_row, b_column;
     int batch_rank;
-    int64_t batch_dims[HK_MAX_RANK], a_batch[HK_MAX_RANK], b_batch[HK_MAX_RANK]; /* strides in elements; 0 where broadcast */
+    int64_t batch_dims[HK_MAX_RANK], a_batch[HK_MAX_RANK],
+        b_batch[HK_MAX_RANK];   /* strides in elements; 0 where broadcast */
     const void *packed_b;       /* made by hki_product_pack from a B without batch, or NULL */
     hkk_gemm_epilogue epilogue; /* float32 only */
 } hki_product;
 
-/** Returns the bytes of scratch that a run takes; data pointers are not looked at, but packed_b must be as in the run. */
+/** Returns the bytes of scratch that a run takes; data pointers are not looked at, but packed_b must be as in the run.
+ */
 size_t hki_product_scratch(const hki_product *product, int threads);
 void hki_product_run(const hki_product *product, void *scratch, hki_pool *pool, const hkk_kernels *kernels);
 

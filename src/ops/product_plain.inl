@@ -1,5 +1,7 @@
-/* Plain matrix product for one type: define PRODUCT_NAME, PRODUCT_TYPE. Row m of C gains A[m, k] B[k, :] for increasing k. */
-static void PRODUCT_NAME(const hki_product *p, int64_t a_offset, int64_t b_offset, int64_t c_offset, int64_t begin, int64_t end)
+/* Plain matrix product for one type: define PRODUCT_NAME, PRODUCT_TYPE. Row m of C gains A[m, k] B[k, :] for increasing
+ * k. */
+static void PRODUCT_NAME(const hki_product *p, int64_t a_offset, int64_t b_offset, int64_t c_offset, int64_t begin,
+                         int64_t end)
 {
     const PRODUCT_TYPE *a = (const PRODUCT_TYPE *)p->a + a_offset, *b = (const PRODUCT_TYPE *)p->b + b_offset;
     PRODUCT_TYPE *c = (PRODUCT_TYPE *)p->c + c_offset;

@@ -6,7 +6,8 @@
 
 #include "kernels/kernels.h"
 
-/** Returns the kernels of an ISA, or NULL if this machine or build has none. Use: for (int isa = 0; isa < HKI_ISA_COUNT; isa++). */
+/** Returns the kernels of an ISA, or NULL if this machine or build has none. Use: for (int isa = 0; isa <
+ * HKI_ISA_COUNT; isa++). */
 static inline const hkk_kernels *test_isa_kernels(int isa)
 {
     bool runs = isa == HKI_ISA_C;
@@ -47,7 +48,8 @@ static inline void test_fill(float *x, int64_t n, uint64_t seed)
 /** Strews NaN, infinities, zeros of both signs, denormals and extremes over an array: about one in `every`. */
 static inline void test_strew_special(float *x, int64_t n, uint64_t seed, uint32_t every)
 {
-    static const float special[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e-40f, -1e-45f, 3.4028235e38f, -3.4028235e38f, 1.17549435e-38f};
+    static const float special[] = {NAN,    INFINITY, -INFINITY,     0.0f,           -0.0f,
+                                    1e-40f, -1e-45f,  3.4028235e38f, -3.4028235e38f, 1.17549435e-38f};
     uint64_t state = seed * 2 + 1;
     for (int64_t i = 0; i < n; i++)
         if (test_random(&state) % every == 0)

@@ -1,4 +1,5 @@
-/* Sixteen float32 lanes as one AVX-512 register (F, BW, DQ, VL). The contract of each function stands in kernels/lanes_c.h. */
+/* Sixteen float32 lanes as one AVX-512 register (F, BW, DQ, VL). The contract of each function stands in
+ * kernels/lanes_c.h. */
 #ifndef HKI_KERNELS_X86_LANES_AVX512_H
 #define HKI_KERNELS_X86_LANES_AVX512_H
 
