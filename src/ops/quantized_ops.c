@@ -110,7 +110,8 @@ static hk_status qlinear_matmul_expand(hk_graph *g, const hk_node *node, hk_valu
 }
 
 static const hki_case qlinear_matmul_cases[] = {
-    {"u8[2,2]=(1,2,3,4) f[]=(0.5)! u8[]=(1) u8[2,3]=(1,2,3,4,5,6) f[]=(0.25)! u8[]=(2) f[]=(0.1)! u8[]=(100)", NULL},
+    {"u8[2,2]=(1,2,3,4) f32[]=(0.5)! u8[]=(1) u8[2,3]=(1,2,3,4,5,6) f32[]=(0.25)! u8[]=(2) f32[]=(0.1)! u8[]=(100)",
+     NULL},
     {NULL, NULL},
 };
 
@@ -198,7 +199,8 @@ static hk_status qlinear_conv_expand(hk_graph *g, const hk_node *node, hk_value 
 }
 
 static const hki_case qlinear_conv_cases[] = {
-    {"u8[1,1,2,3]=(2,3,4,5,6,7) f[]=(0.5)! u8[]=(1) i8[2,1,1,2]=(1,2,3,4) f[2]=(0.5,2)! i8[2]=(0,1) f[]=(1)! u8[]=(9) "
+    {"u8[1,1,2,3]=(2,3,4,5,6,7) f32[]=(0.5)! u8[]=(1) i8[2,1,1,2]=(1,2,3,4) f32[2]=(0.5,2)! i8[2]=(0,1) f32[]=(1)! "
+     "u8[]=(9) "
      "i32[2]=(5,-5)",
      NULL},
     {NULL, NULL},
@@ -261,7 +263,7 @@ static hk_status dynamic_expand(hk_graph *g, const hk_node *node, hk_value **out
     return NULL;
 }
 
-static const hki_case dynamic_cases[] = {{"f[2,3]!", NULL}, {"f[4]=(1,2,3,4)!", NULL}, {NULL, NULL}};
+static const hki_case dynamic_cases[] = {{"f32[2,3]!", NULL}, {"f32[4]=(1,2,3,4)!", NULL}, {NULL, NULL}};
 
 const hki_op hki_op_dynamic_quantize_linear = {
     .name = "DynamicQuantizeLinear",
