@@ -269,7 +269,7 @@ const hki_op hki_op_dropout_grad = {
                {"training_mode", "T2", HKI_BOOLS, HKI_OPTIONAL}},
     .outputs = {{"dx", "T", HKI_FLOATS, 0}},
     .attributes = {{"seed", HK_ATTRIBUTE_INT, {.i = 0}, false}, {"stream", HK_ATTRIBUTE_INT, {.i = 0}, true}},
-    .flags = HKI_OP_ELEMENTWISE,
+    .flags = HKI_OP_RANDOM | HKI_OP_ELEMENTWISE, /* its numbers change with the step: never folded */
     .layout = HKI_LAYOUT_SAME,
     .infer = dropout_infer,
     .run = dropout_backward_run,
