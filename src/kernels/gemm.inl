@@ -13,7 +13,7 @@ static const float *HKK_NAME(point_b)(hkk_gemm_tile *t, const hkk_gemm *g, float
     if (!g->b_unpacked) {
         t->b_step = HKK_PANEL;
         t->b_panel = g->K * HKK_PANEL;
-        return g->b + column * g->K + k_begin * HKK_PANEL;
+        return g->b + (column / HKK_PANEL * g->K + k_begin) * HKK_PANEL + column % HKK_PANEL;
     }
     const float *b = g->b + k_begin * g->b_ld + column;
     t->b_step = g->b_ld;
@@ -29,7 +29,8 @@ static const float *HKK_NAME(point_b)(hkk_gemm_tile *t, const hkk_gemm *g, float
     return copy;
 }
 
-/* All row tiles of a block against columns column .. column + t->columns - 1. */
+/* All row tiles of a block, while their part of B stays in the first-level cache (AVX2) or second-level cache, against
+ * columns column .. column + t->columns - 1. */
 static void HKK_NAME(run_columns)(hkk_gemm_tile *t, const hkk_gemm *g, int64_t row_begin, int64_t rows, int64_t column,
                                   int64_t k_begin)
 {
@@ -70,8 +71,8 @@ static void HKK_NAME(hkk_gemm_run_block)(const hkk_gemm *g, int64_t block, float
         t.K = minimum(g->K - k, g->block_k);
         t.accumulate = k > 0 || g->accumulate;
         t.finish = k + t.K == g->K;
-        for (int64_t column = begin; column < end; column += HKK_TILE_COLUMNS) {
-            t.columns = (int)minimum(end - column, HKK_TILE_COLUMNS);
+        for (int64_t column = begin; column < end; column += 16 * HKK_TILE_VECTORS) {
+            t.columns = (int)minimum(end - column, 16 * HKK_TILE_VECTORS);
             t.b = HKK_NAME(point_b)(&t, g, scratch, column, k);
             HKK_NAME(run_columns)(&t, g, row_begin, rows, column, k);
         }

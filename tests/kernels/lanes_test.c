@@ -11,7 +11,8 @@ static lanes_probe_fn *const probes[HKI_ISA_COUNT] = {
 #endif
 };
 
-/* Words are equal, or both are NaNs of which only payload and sign are open; half-precision NaNs likewise, two in a word. */
+/* Words are equal, or both are NaNs of which only payload and sign are open; half-precision NaNs likewise, two in a
+ * word. */
 static bool same_word(const float *a, const float *b)
 {
     uint16_t x[2], y[2];
@@ -36,8 +37,8 @@ static void check(const float *x, const float *y, const float *z, int n)
         CHECK_EQ(probes[isa](found, x, y, z, n), rows);
         for (int i = 0; i < 16 * rows; i++)
             if (!same_word(&expected[i], &found[i])) {
-                printf("     isa %d, row %d of the probe, lane %d: %.9g, expected %.9g\n", isa, i / 16, i % 16, found[i],
-                       expected[i]);
+                printf("     isa %d, row %d of the probe, lane %d: %.9g, expected %.9g\n", isa, i / 16, i % 16,
+                       found[i], expected[i]);
                 CHECK(false);
                 return;
             }
@@ -83,9 +84,9 @@ TEST(rounding)
             x[i] = nextafterf((float)base * 0.5f, i % 3 == 0 ? -INFINITY : i % 3 == 1 ? INFINITY : (float)base * 0.5f);
         check(x, y, y, 5);
     }
-    static const float borders[16] = {2147483648.0f, -2147483648.0f, 2147483520.0f, -2147483904.0f, 8388607.5f, 8388608.5f,
-                                      16777217.0f, -8388607.5f, 65519.0f, 65520.0f, 65504.0f, 6.0e-8f, 2.98e-8f, 2.99e-8f,
-                                      6.1e-5f, 6.09e-5f};
+    static const float borders[16] = {
+        2147483648.0f, -2147483648.0f, 2147483520.0f, -2147483904.0f, 8388607.5f, 8388608.5f, 16777217.0f, -8388607.5f,
+        65519.0f,      65520.0f,       65504.0f,      6.0e-8f,        2.98e-8f,   2.99e-8f,   6.1e-5f,     6.09e-5f};
     check(borders, y, y, 16);
 }
 
