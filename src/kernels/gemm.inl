@@ -135,7 +135,7 @@ static void HKK_NAME(hkk_gemm_pack)(float *packed, const float *b, int64_t b_row
         float *out = packed + panel * HKK_PANEL * K;
         const float *from = b + panel * HKK_PANEL * b_column;
         int columns = (int)minimum(HKK_PANEL, N - panel * HKK_PANEL);
-        if (columns < HKK_PANEL)
+        if (columns < HKK_PANEL && K > 0) /* without K there may be no memory */
             memset(out, 0, (size_t)(K * HKK_PANEL) * sizeof(float));
         if (b_row == 1 && b_column != 1) {
             HKK_NAME(pack_transposed)(out, from, b_column, K, columns);
