@@ -120,7 +120,8 @@ static hk_status compute(hki_context *context, const hk_node *node, const hk_ten
     return node->op->run(&run);
 }
 
-/* ---- Layouts. A node that prefers channels-last gets it here too, so that a sum has the same order in a plan and node by node. ---- */
+/* ---- Layouts. A node that prefers channels-last gets it here too, so that a sum has the same order in a plan and node
+ * by node. ---- */
 
 static bool goes_channels_last(unsigned ports, int i, const hk_tensor *t)
 {

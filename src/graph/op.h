@@ -187,7 +187,8 @@ enum hki_op_flags {
     HKI_OP_ELEMENTWISE = 4, /* out element i depends on in elements i only (after broadcasting); may run in place on
                                input 0 or 1 of the same size */
     HKI_OP_COMMUTATIVE = 8,
-    HKI_OP_SAME_IF_EQUAL = 16, /* where output 0 has the type and shape of input 0 it is input 0 (Expand, SumToShape): no step at all */
+    HKI_OP_SAME_IF_EQUAL =
+        16, /* where output 0 has the type and shape of input 0 it is input 0 (Expand, SumToShape): no step at all */
 };
 
 /** Which layouts a node takes for tensors of rank >= 3 (see hki_layout). */

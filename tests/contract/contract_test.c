@@ -133,7 +133,8 @@ static hki_safetensors *open_checkpoint(const char *name)
 {
     char path[512];
     hki_safetensors *file = NULL;
-    snprintf(path, sizeof path, "%s/runs/%s/checkpoints/step-00000000%d.safetensors", TEST_BINARY_DIR, name, brief ? 12 : 50);
+    snprintf(path, sizeof path, "%s/runs/%s/checkpoints/step-00000000%d.safetensors", TEST_BINARY_DIR, name,
+             brief ? 12 : 50);
     CHECK_OK(hki_safetensors_open(&file, path));
     return file;
 }
