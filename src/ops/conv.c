@@ -136,10 +136,9 @@ static hk_status grad(hki_grad *g)
 
 /* ---- ConvGradInput: dx from dy, w, and x for its shape. ---- */
 
-static hk_status like_third_infer(hki_infer *c)
+static hk_status input_infer(hki_infer *c)
 {
-    hki_type_copy(&c->out[0], c->in[2]);
-    return NULL;
+    return hki_convolution_infer_grad(c, 2, 1, false);
 }
 
 static hki_convolution_pass input_pass(const hki_run *r, const hkk_convolution *s)
@@ -198,6 +197,11 @@ static hk_status input_grad(hki_grad *g)
 }
 
 /* ---- ConvGradWeight: dw from dy, x, and w for its shape. ---- */
+
+static hk_status weight_infer(hki_infer *c)
+{
+    return hki_convolution_infer_grad(c, 1, 2, false);
+}
 
 static hki_convolution_weights weight_pass(const hki_run *r, const hkk_convolution *s)
 {
@@ -372,7 +376,7 @@ const hki_op hki_op_conv_grad_input = {
     .layout = HKI_LAYOUT_CHANNELS_LAST,
     .channels_last_in = 1 | 4,
     .channels_last_out = 1,
-    .infer = like_third_infer,
+    .infer = input_infer,
     .run = input_run,
     .scratch = input_scratch,
     .grad = input_grad,
@@ -389,7 +393,7 @@ const hki_op hki_op_conv_grad_weight = {
     .attributes = {CONV_ATTRIBUTES},
     .layout = HKI_LAYOUT_CHANNELS_LAST,
     .channels_last_in = 1 | 2,
-    .infer = like_third_infer,
+    .infer = weight_infer,
     .run = weight_run,
     .scratch = weight_scratch,
     .grad = weight_grad,

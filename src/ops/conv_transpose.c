@@ -91,10 +91,14 @@ static hk_status infer(hki_infer *c)
     return NULL;
 }
 
-static hk_status like_third_infer(hki_infer *c)
+static hk_status input_infer(hki_infer *c)
 {
-    hki_type_copy(&c->out[0], c->in[2]);
-    return NULL;
+    return hki_convolution_infer_grad(c, 2, 1, true);
+}
+
+static hk_status weight_infer(hki_infer *c)
+{
+    return hki_convolution_infer_grad(c, 1, 2, true);
 }
 
 static size_t packed_size(const hki_run *r, int input)
@@ -239,7 +243,7 @@ const hki_op hki_op_conv_transpose_grad_input = {
     .layout = HKI_LAYOUT_CHANNELS_LAST,
     .channels_last_in = 1 | 4,
     .channels_last_out = 1,
-    .infer = like_third_infer,
+    .infer = input_infer,
     .run = input_run,
     .scratch = input_scratch,
     .grad = input_grad,
@@ -256,7 +260,7 @@ const hki_op hki_op_conv_transpose_grad_weight = {
     .attributes = {TRANSPOSE_ATTRIBUTES},
     .layout = HKI_LAYOUT_CHANNELS_LAST,
     .channels_last_in = 1 | 2,
-    .infer = like_third_infer,
+    .infer = weight_infer,
     .run = weight_run,
     .scratch = weight_scratch,
     .grad = weight_grad,

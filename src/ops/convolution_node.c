@@ -201,3 +201,25 @@ void hki_convolution_weights_run(const hki_convolution_weights *p, void *scratch
     hki_pool_run(pool, r.kernel.blocks, weights_block, &r);
     hki_pool_run(pool, r.kernel.finish_blocks, finish_block, &r);
 }
+
+hk_status hki_convolution_infer_grad(hki_infer *c, int x, int w, bool transposed)
+{
+    const hki_type *dy = c->in[0], *from = c->in[x], *weights = c->in[w];
+    hki_type_copy(&c->out[0], c->in[2]);
+    if (from->rank < 0 || weights->rank < 0 || dy->rank < 0)
+        return NULL;
+    if (from->rank != weights->rank || from->rank != dy->rank)
+        return HK_ERR(HK_INVALID_SHAPE, "dy, x and w have ranks %d, %d and %d; they must agree", dy->rank, from->rank,
+                      weights->rank);
+    hkk_convolution s;
+    HK_TRY(transposed ? hki_convolution_read_transposed(&s, c->node, from->rank, from->dims, weights->dims)
+                      : hki_convolution_read(&s, c->node, from->rank, from->dims, weights->dims));
+    int64_t merged;
+    HK_TRY_CTX(hki_dim_merge(&merged, dy->dims[0], from->dims[0]), "batch of dy and x");
+    HK_TRY_CTX(hki_dim_merge(&merged, dy->dims[1], transposed ? s.C : weights->dims[0]), "channels of dy");
+    for (int d = 2; d < dy->rank; d++) {
+        int axis = 3 - (dy->rank - 2) + d - 2;
+        HK_TRY_CTX(hki_dim_merge(&merged, dy->dims[d], transposed ? s.in[axis] : s.out[axis]), "dimension %d of dy", d);
+    }
+    return NULL;
+}

@@ -45,4 +45,8 @@ size_t hki_convolution_packed_size(const hkk_convolution *shape, hkk_convolution
 void hki_convolution_pack(void *to, const hki_run *run, const hkk_convolution *shape,
                           hkk_convolution_direction direction, const void *w);
 
+/** Infers a private backward operator: in[0] is dy, in[x] and in[w] say what convolution (or transposed one) it belongs
+ * to, the result is like in[2]. dy must have the shape of that convolution's result. */
+hk_status hki_convolution_infer_grad(hki_infer *c, int x, int w, bool transposed) HK_MUST_USE;
+
 #endif
