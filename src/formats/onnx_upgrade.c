@@ -79,6 +79,9 @@ static hk_status report_node(report *r, const hki_onnx_scope *scope, const hki_o
         return HK_ERR(HK_INVALID_FILE, "node '%s' (%s): the model imports no opset of domain 'ai.onnx'", node->name,
                       node->op);
     const hki_op *op = hki_op_find(node->domain, node->op);
+    if (op && op->domain && *op->domain && !op->cases) /* its shapes are not checked as those of a stranger must be */
+        return HK_ERR(HK_UNSUPPORTED, "node '%.100s': halka.%s is private to gradients and not taken from files",
+                      node->name, op->name);
     if (op && (!op->versions[0].since || find_row(op, opset) >= 0))
         return NULL;
     const char *key = hki_arena_printf(r->importer->arena, "%s %s", node->domain, node->op);

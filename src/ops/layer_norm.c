@@ -29,15 +29,15 @@ static hk_status check_parameter(const hki_type *x, const hki_type *parameter, i
     if (parameter->rank < 0)
         return NULL;
     int rank = x->rank - axis, extra = parameter->rank - rank;
-    for (int i = 0; i < parameter->rank; i++) {
+    bool fits = extra >= 0;
+    for (int i = 0; i < parameter->rank && fits; i++) {
         int64_t expected = i < extra ? 1 : x->dims[axis + i - extra], found = parameter->dims[i];
-        if (extra < 0 || (expected >= 0 && found >= 0 && expected != found)) {
-            char a[HKI_SHAPE_TEXT], b[HKI_SHAPE_TEXT];
-            return HK_ERR(HK_UNSUPPORTED, "input '%s' must have the normalized shape %s, found %s", name,
-                          hki_dims_text(a, rank, x->dims + axis), hki_dims_text(b, parameter->rank, parameter->dims));
-        }
+        fits = expected < 0 || found < 0 || expected == found;
     }
-    return NULL;
+    char a[HKI_SHAPE_TEXT], b[HKI_SHAPE_TEXT];
+    return fits ? NULL
+                : HK_ERR(HK_UNSUPPORTED, "input '%s' must have the normalized shape %s, found %s", name,
+                         hki_dims_text(a, rank, x->dims + axis), hki_dims_text(b, parameter->rank, parameter->dims));
 }
 
 static hk_status infer(hki_infer *c)
@@ -288,9 +288,20 @@ static hk_status grad(hki_grad *g)
 
 static hk_status grad_infer(hki_infer *c)
 {
-    hki_type_copy(&c->out[0], c->in[1]);
+    const hki_type *dy = c->in[0], *x = c->in[1];
+    int axis;
+    hki_type_copy(&c->out[0], x);
     for (int o = 1; o < c->output_count; o++)
         hki_type_copy(&c->out[o], c->in[2]);
+    if (x->rank < 0 || dy->rank < 0)
+        return NULL;
+    HK_TRY(hki_axis(&axis, hki_attribute_int(c->node, "axis"), x->rank));
+    HK_TRY(check_parameter(x, c->in[2], axis, "scale"));
+    if (dy->rank != x->rank)
+        return HK_ERR(HK_INVALID_SHAPE, "dY has rank %d but X has rank %d", dy->rank, x->rank);
+    int64_t merged;
+    for (int i = 0; i < x->rank; i++)
+        HK_TRY(hki_dim_merge(&merged, dy->dims[i], x->dims[i]));
     return NULL;
 }
 
