@@ -49,7 +49,7 @@ static const char *run_file(void)
         "\"%strain-labels-idx1-ubyte.gz\"},\n"
         "  \"limit\": %d, \"validation\": 0.1, \"augment\": {\"flip\": 0.5, \"crop\": 2, \"rotate\": 10, \"erase\": "
         "0.3}}}\n";
-    int batch = deep ? 64 : 16;
+    int batch = deep ? 32 : 16;
     snprintf(path, sizeof path, "%s/contract_%d.json", TEST_BINARY_DIR, batch);
     hki_writer *writer = NULL;
     CHECK_OK(hki_writer_open(&writer, path));
