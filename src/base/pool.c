@@ -32,6 +32,7 @@ typedef struct worker {
     struct hki_pool *pool;
     pthread_t thread;
     int index; /* 1 .. threads-1; the caller is worker 0 */
+    int cpu;   /* where it is pinned; touched by the caller only */
 } worker;
 
 struct hki_pool {
@@ -42,6 +43,8 @@ struct hki_pool {
     void *context;
     double spin_seconds;
     int threads, started;
+    bool pinned;
+    int free_cpu; /* pinned: an allowed processor on which no worker is */
     atomic_int sleepers;
     atomic_bool caller_sleeps, stopping;
     pthread_mutex_t mutex; /* only for sleeping and waking */
@@ -183,6 +186,30 @@ static void close_gate(hki_pool *pool)
     pthread_mutex_unlock(&pool->mutex);
 }
 
+static void pin(worker *w, int cpu)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    pthread_setaffinity_np(w->thread, sizeof one, &one); /* a refusal costs speed, nothing else */
+    w->cpu = cpu;
+}
+
+/* The system may have moved the caller onto the processor of a pinned worker, which then never gets to run: sends that worker to
+ * the free one. */
+static void make_way(hki_pool *pool)
+{
+    int cpu = sched_getcpu();
+    if (cpu < 0 || cpu == pool->free_cpu)
+        return;
+    for (int i = 0; i < pool->threads - 1; i++)
+        if (pool->workers[i].cpu == cpu) {
+            pin(&pool->workers[i], pool->free_cpu);
+            pool->free_cpu = cpu;
+            return;
+        }
+}
+
 void hki_pool_run(hki_pool *pool, int64_t blocks, hki_block_fn *fn, void *context)
 {
     if (!pool || running_pool) { /* no threads wanted, or a nested call */
@@ -197,6 +224,8 @@ void hki_pool_run(hki_pool *pool, int64_t blocks, hki_block_fn *fn, void *contex
         return;
     }
     HK_ASSERT(!(atomic_load(&pool->gate) & GATE_OPEN)); /* one caller at a time */
+    if (pool->pinned)
+        make_way(pool);
     pool->blocks = blocks;
     pool->fn = fn;
     pool->context = context;
@@ -227,14 +256,13 @@ static void pin_workers(hki_pool *pool)
     int cpu = sched_getcpu();
     if (cpu < 0)
         return;
+    pool->free_cpu = cpu;
+    pool->pinned = true;
     for (int i = 0; i < pool->threads - 1; i++) {
         do
             cpu = (cpu + 1) % CPU_SETSIZE;
         while (!CPU_ISSET(cpu, &allowed));
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(cpu, &one);
-        pthread_setaffinity_np(pool->workers[i].thread, sizeof one, &one); /* a refusal costs speed, nothing else */
+        pin(&pool->workers[i], cpu);
     }
 }
 
