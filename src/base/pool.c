@@ -195,8 +195,8 @@ static void pin(worker *w, int cpu)
     w->cpu = cpu;
 }
 
-/* The system may have moved the caller onto the processor of a pinned worker, which then never gets to run: sends that worker to
- * the free one. */
+/* The system may have moved the caller onto the processor of a pinned worker, which then never gets to run: sends that
+ * worker to the free one. */
 static void make_way(hki_pool *pool)
 {
     int cpu = sched_getcpu();
