@@ -3,11 +3,6 @@
 #include "ops/reduction.h"
 #include "ops/widen.h"
 
-static bool is_half(const hki_run *r)
-{
-    return r->in[0]->dtype == HK_FLOAT16 || r->in[0]->dtype == HK_BFLOAT16;
-}
-
 /* Which inputs give the dims of x and w. */
 static hk_status read_shape(hkk_convolution *s, const hki_run *r, int x, int w)
 {
@@ -74,12 +69,12 @@ static size_t scratch_any(const hki_run *r)
 
 static hk_status run(hki_run *r)
 {
-    return is_half(r) ? hki_run_widened(r, HK_FLOAT, run_any) : run_any(r);
+    return hki_run_half(r, run_any);
 }
 
 static size_t scratch(const hki_run *r)
 {
-    return is_half(r) ? hki_widened_scratch(r, HK_FLOAT, scratch_any) : scratch_any(r);
+    return hki_half_scratch(r, scratch_any);
 }
 
 static size_t packed_size(const hki_run *r, int input)
@@ -173,12 +168,12 @@ static size_t input_scratch_any(const hki_run *r)
 
 static hk_status input_run(hki_run *r)
 {
-    return is_half(r) ? hki_run_widened(r, HK_FLOAT, input_any) : input_any(r);
+    return hki_run_half(r, input_any);
 }
 
 static size_t input_scratch(const hki_run *r)
 {
-    return is_half(r) ? hki_widened_scratch(r, HK_FLOAT, input_scratch_any) : input_scratch_any(r);
+    return hki_half_scratch(r, input_scratch_any);
 }
 
 static double input_flops(const hki_run *r)
@@ -230,12 +225,12 @@ static size_t weight_scratch_any(const hki_run *r)
 
 static hk_status weight_run(hki_run *r)
 {
-    return is_half(r) ? hki_run_widened(r, HK_FLOAT, weight_any) : weight_any(r);
+    return hki_run_half(r, weight_any);
 }
 
 static size_t weight_scratch(const hki_run *r)
 {
-    return is_half(r) ? hki_widened_scratch(r, HK_FLOAT, weight_scratch_any) : weight_scratch_any(r);
+    return hki_half_scratch(r, weight_scratch_any);
 }
 
 static double weight_flops(const hki_run *r)

@@ -3,11 +3,6 @@
 #include "ops/convolution_node.h"
 #include "ops/widen.h"
 
-static bool is_half(const hki_run *r)
-{
-    return r->in[0]->dtype == HK_FLOAT16 || r->in[0]->dtype == HK_BFLOAT16;
-}
-
 static hk_status read_shape(hkk_convolution *s, const hki_run *r, int x, int w)
 {
     return hki_convolution_read_transposed(s, r->node, r->in[x]->rank, r->in[x]->dims, r->in[w]->dims);
@@ -51,7 +46,7 @@ static hk_status visit(size_t *out_scratch, const hki_run *r, role what)
     }                                                                                                           \
     static hk_status name##_run(hki_run *r)                                                                     \
     {                                                                                                           \
-        return is_half(r) ? hki_run_widened(r, HK_FLOAT, name##_any) : name##_any(r);                           \
+        return hki_run_half(r, name##_any);                                                                     \
     }                                                                                                           \
     static size_t name##_scratch_any(const hki_run *r)                                                          \
     {                                                                                                           \
@@ -61,7 +56,7 @@ static hk_status visit(size_t *out_scratch, const hki_run *r, role what)
     }                                                                                                           \
     static size_t name##_scratch(const hki_run *r)                                                              \
     {                                                                                                           \
-        return is_half(r) ? hki_widened_scratch(r, HK_FLOAT, name##_scratch_any) : name##_scratch_any(r);       \
+        return hki_half_scratch(r, name##_scratch_any);                                                         \
     }
 PASS_FNS(result, ROLE_RESULT)
 PASS_FNS(input, ROLE_GRAD_INPUT)

@@ -121,14 +121,9 @@ static hk_status run_any(hki_run *r)
     return NULL;
 }
 
-static bool is_half(const hki_run *r)
-{
-    return r->in[0]->dtype == HK_FLOAT16 || r->in[0]->dtype == HK_BFLOAT16;
-}
-
 static hk_status run(hki_run *r)
 {
-    return is_half(r) ? hki_run_widened(r, HK_FLOAT, run_any) : run_any(r);
+    return hki_run_half(r, run_any);
 }
 
 static size_t scratch_any(const hki_run *r)
@@ -140,7 +135,7 @@ static size_t scratch_any(const hki_run *r)
 
 static size_t scratch(const hki_run *r)
 {
-    return is_half(r) ? hki_widened_scratch(r, HK_FLOAT, scratch_any) : scratch_any(r);
+    return hki_half_scratch(r, scratch_any);
 }
 
 static size_t packed_size(const hki_run *r, int input)

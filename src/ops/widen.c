@@ -95,3 +95,18 @@ size_t hki_float_scratch(const hki_run *r, hki_scratch_fn *scratch)
 {
     return needs_widening(r) ? hki_widened_scratch(r, HK_DOUBLE, scratch) : scratch ? scratch(r) : 0;
 }
+
+static bool is_half(const hki_run *r)
+{
+    return r->in[0]->dtype == HK_FLOAT16 || r->in[0]->dtype == HK_BFLOAT16;
+}
+
+hk_status hki_run_half(hki_run *r, hki_run_fn *run)
+{
+    return is_half(r) ? hki_run_widened(r, HK_FLOAT, run) : run(r);
+}
+
+size_t hki_half_scratch(const hki_run *r, hki_scratch_fn *scratch)
+{
+    return is_half(r) ? hki_widened_scratch(r, HK_FLOAT, scratch) : scratch(r);
+}

@@ -17,6 +17,9 @@ size_t hki_widened_scratch(const hki_run *r, hk_dtype to, hki_scratch_fn *scratc
 /** Runs `run` directly for float32 and float64, else in float64. */
 hk_status hki_run_float(hki_run *r, hki_run_fn *run) HK_MUST_USE;
 size_t hki_float_scratch(const hki_run *r, hki_scratch_fn *scratch);
+/** Runs `run` in float32 where input 0 is float16 or bfloat16, else directly. */
+hk_status hki_run_half(hki_run *r, hki_run_fn *run) HK_MUST_USE;
+size_t hki_half_scratch(const hki_run *r, hki_scratch_fn *scratch);
 
 /** Adds sizes and products of scratch; shapes were checked, so that these do not overflow. Rounds up to the alignment
  * of scratch. */
